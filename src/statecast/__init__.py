@@ -1,0 +1,1 @@
+"""statecast: write AG-UI agents whose state streams itself."""

@@ -1,0 +1,1 @@
+"""HTTP: a request becomes a validated input, a run, and a response."""

@@ -1,0 +1,1 @@
+"""One run's ordered events: the rules, the encoding, the channel to its readers."""
