@@ -1,0 +1,167 @@
+"""Questions that end a run and answers that begin the next one: interrupts and resume (P1 to P3)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ag_ui.core import RunAgentInput
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from .errors import Abandoned, AgentError, Interrupted, SequenceError
+from .scopes import plain
+
+__all__ = ["Question", "Questions"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that a run needs from outside.
+
+    Attributes:
+        reason: the application's word for why it asks; the default id.
+        id: answers are matched by it across runs. Default: `reason`, or `reason:tool_call_id`; never a count.
+        message: the text for the person who answers.
+        schema: what the answer must be: a type or a `TypeAdapter` (validated), or a JSON Schema (passed on only).
+        tool_call_id: the tool call that the question is about.
+        expires_at: after this the client can only abandon it (P3). A `datetime` (naive: UTC) or an ISO 8601 text.
+        metadata: JSON, for the application.
+    """
+
+    reason: str
+    id: str | None = None
+    message: str | None = None
+    schema: Any = None
+    tool_call_id: str | None = None
+    expires_at: datetime | str | None = None
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """The id under which the question is asked."""
+        if self.id is not None:
+            return self.id
+        return self.reason if self.tool_call_id is None else f"{self.reason}:{self.tool_call_id}"
+
+
+class Questions:
+    """The open questions of one run, and the answers that its input brought.
+
+    Args:
+        input: the run's input; its `resume` holds the answers to the interrupts of the run before.
+        log: where ignored answers are noted.
+    """
+
+    def __init__(
+        self, input: RunAgentInput, *, debug: bool, log: logging.LoggerAdapter[logging.Logger] | logging.Logger
+    ) -> None:
+        self._answers = {entry.interrupt_id: entry for entry in input.resume or ()}
+        self._asked: set[str] = set()
+        self._open: dict[str, dict[str, Any]] = {}
+        self._log = log
+        self._debug = debug
+
+    @property
+    def interrupts(self) -> list[dict[str, Any]]:
+        """The open questions as interrupts in wire form, in the order of asking."""
+        return list(self._open.values())
+
+    def open_of(self, owner: str) -> list[str]:
+        """The ids of the open questions that a subagent asked."""
+        return [id for id, interrupt in self._open.items() if interrupt.get("subagentRunId") == owner]
+
+    def ask(self, questions: list[Question], owner: str | None) -> list[Any]:
+        """The payloads of the answers, in order.
+
+        Raises:
+            Interrupted: a question has no answer in this input; all that have none are open now.
+            Abandoned: the client dismissed one.
+            AgentError: an answer does not fit its question's `schema` (code `invalid_answer`).
+            SequenceError: an id was already asked in this run (P1).
+        """
+        self._claim([question.key for question in questions])
+        missing = [question for question in questions if question.key not in self._answers]
+        if missing:
+            for question in missing:
+                self._open[question.key] = _interrupt(question, owner)
+                if self._debug and self._answers:
+                    self._log.warning(
+                        "the question %r is not answered by this input, which answers %r: keep the first answer in the "
+                        "state before asking again",
+                        question.key,
+                        sorted(self._answers),
+                    )
+            raise Interrupted([question.key for question in missing])
+        payloads: dict[str, Any] = {}
+        abandoned = []
+        for question in questions:
+            entry = self._answers[question.key]
+            if entry.status == "cancelled":
+                abandoned.append(question.key)
+            else:
+                payloads[question.key] = _check(question, entry.payload)
+        if abandoned:
+            raise Abandoned(abandoned, payloads)
+        return [payloads[question.key] for question in questions]
+
+    def warn_ignored(self) -> None:
+        """Notes the answers that no question asked for (P2)."""
+        for id in self._answers.keys() - self._asked:
+            self._log.warning("the input answers %r, which this run did not ask: ignored [P2]", id)
+
+    def adopt(self, interrupt: dict[str, Any]) -> None:
+        """Makes another producer's interrupt an open question of this run."""
+        self._claim([interrupt["id"]])
+        self._open[interrupt["id"]] = interrupt
+
+    def _claim(self, ids: list[str]) -> None:
+        for id in ids:
+            if id in self._asked or ids.count(id) > 1:
+                raise SequenceError(f"the question {id!r} was already asked in this run: give it an id=", "P1")
+        self._asked.update(ids)
+
+
+def _check(question: Question, payload: Any) -> Any:
+    adapter = _adapter(question.schema)
+    if adapter is None:
+        return payload
+    try:
+        return adapter.validate_json(to_json(payload))
+    except ValidationError as error:
+        raise AgentError(f"The answer to {question.key!r} is not valid.", code="invalid_answer") from error
+
+
+def _adapter(schema: Any) -> TypeAdapter[Any] | None:
+    if schema is None or isinstance(schema, dict):
+        return None
+    return schema if isinstance(schema, TypeAdapter) else TypeAdapter(schema)
+
+
+def _interrupt(question: Question, owner: str | None) -> dict[str, Any]:
+    adapter = _adapter(question.schema)
+    fields = {
+        "id": question.key,
+        "reason": question.reason,
+        "message": question.message,
+        "toolCallId": question.tool_call_id,
+        "responseSchema": adapter.json_schema() if adapter is not None else plain(question.schema),
+        "expiresAt": _timestamp(question.expires_at),
+        "metadata": plain(question.metadata),
+        "subagentRunId": owner,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _timestamp(value: datetime | str | None) -> str | None:
+    if not isinstance(value, datetime):
+        return value
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+    return aware.isoformat().replace("+00:00", "Z")
+
+
+def expiry(seconds: float) -> datetime:
+    """The moment `seconds` from now."""
+    return datetime.now(timezone.utc) + timedelta(seconds=seconds)

@@ -1,0 +1,363 @@
+"""What a run opens and closes: a text message, a reasoning span, a tool call, a step; and activities.
+
+Each scope is an async context manager that sends its start on the way in and its end on the way out, also when the block
+raises or is cancelled. A scope's events carry the owner it was opened with, however many subagents run beside it (G1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Iterable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Generic, Literal, TypeVar
+from uuid import uuid4
+
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from .errors import StateError
+from .outbox import Outbox
+from .state import Delta, Document, Snapshot, encode_json
+
+__all__ = ["Activity", "Reasoning", "Scope", "Step", "Text", "TextRole", "ToolCall", "event", "new_id", "plain", "write_all"]
+
+TextRole = Literal["developer", "system", "assistant", "user"]
+S = TypeVar("S", bound="Scope")
+
+
+def plain(value: Any) -> Any:
+    """A copy of a value as plain JSON: later changes of the original change no event. Raises `StateError` if it is none."""
+    return value if value is None or type(value) in (str, bool) else from_json(encode_json(value))
+
+
+def event(type: str, owner: str | None, **fields: Any) -> dict[str, Any]:
+    """An event in wire form: fields that are `None` are left out (W6), the owner is tagged (G1)."""
+    wire = {"type": type, **{name: value for name, value in fields.items() if value is not None}}
+    if owner is not None:
+        wire["subagentRunId"] = owner
+    return wire
+
+
+def new_id() -> str:
+    return str(uuid4())
+
+
+class Scope:
+    """Something open in a run, with an `id`."""
+
+    id: str
+
+    def __init__(self, outbox: Outbox, owner: str | None) -> None:
+        self._outbox = outbox
+        self._owner = owner
+
+    async def __aenter__(self: S) -> S:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._close(exc)
+
+    async def _open(self) -> None:
+        raise NotImplementedError
+
+    def _close(self, exc: BaseException | None) -> None:
+        raise NotImplementedError
+
+    def _event(self, type: str, **fields: Any) -> dict[str, Any]:
+        return event(type, self._owner, **fields)
+
+
+class Text(Scope):
+    """A text message that is being streamed (S1 to S4)."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        owner: str | None,
+        *,
+        role: TextRole = "assistant",
+        name: str | None = None,
+        id: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(outbox, owner)
+        self.id = new_id() if id is None else id
+        self._start = self._event(
+            "TEXT_MESSAGE_START", messageId=self.id, role=role, name=name, metadata=plain(metadata)
+        )
+
+    async def write(self, delta: str) -> None:
+        """Appends text to the message. An empty string sends nothing.
+
+        Raises:
+            TypeError: `delta` is not a `str`.
+            SequenceError: the message is not open (S1).
+        """
+        if not isinstance(delta, str):
+            raise TypeError(f"text is written as str, not {type(delta).__name__}")
+        if delta:
+            await self._outbox.send(self._event("TEXT_MESSAGE_CONTENT", messageId=self.id, delta=str(delta)))
+
+    async def _open(self) -> None:
+        await self._outbox.send(self._start)
+
+    def _close(self, exc: BaseException | None) -> None:
+        self._outbox.close(self._event("TEXT_MESSAGE_END", messageId=self.id))
+
+
+async def write_all(write: Callable[[str], Any], text: str | Iterable[str] | AsyncIterable[str]) -> None:
+    """Writes a text, or the pieces of an iterable, closing an async generator whatever happens."""
+    if isinstance(text, str):
+        await write(text)
+    elif isinstance(text, AsyncIterable):
+        if hasattr(text, "aclose"):
+            async with aclosing(text):
+                async for piece in text:
+                    await write(piece)
+        else:
+            async for piece in text:
+                await write(piece)
+    elif isinstance(text, Iterable) and not isinstance(text, (bytes, bytearray)):
+        for piece in text:
+            await write(piece)
+    else:
+        raise TypeError(f"say() takes a str, or an iterable or async iterable of str, not {type(text).__name__}")
+
+
+class Reasoning(Scope):
+    """A reasoning span with one reasoning message in it; `id` is the message's (R1)."""
+
+    def __init__(
+        self, outbox: Outbox, owner: str | None, *, id: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(outbox, owner)
+        self.id = new_id() if id is None else id
+        self._metadata = plain(metadata)
+
+    async def write(self, delta: str) -> None:
+        """Appends text to the reasoning message. An empty string sends nothing."""
+        if not isinstance(delta, str):
+            raise TypeError(f"reasoning is written as str, not {type(delta).__name__}")
+        if delta:
+            await self._outbox.send(self._event("REASONING_MESSAGE_CONTENT", messageId=self.id, delta=str(delta)))
+
+    async def encrypted(self, value: str) -> None:
+        """Attaches the provider's opaque form of this reasoning; it comes back unchanged in the next input (R2)."""
+        await self._outbox.send(
+            self._event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId=self.id, encryptedValue=value)
+        )
+
+    async def _open(self) -> None:
+        await self._outbox.send(self._event("REASONING_START", messageId=self.id))
+        try:
+            await self._outbox.send(
+                self._event(
+                    "REASONING_MESSAGE_START", messageId=self.id, role="reasoning", metadata=self._metadata
+                )
+            )
+        except BaseException:
+            self._outbox.close(self._event("REASONING_END", messageId=self.id))
+            raise
+
+    def _close(self, exc: BaseException | None) -> None:
+        self._outbox.close(self._event("REASONING_MESSAGE_END", messageId=self.id))
+        self._outbox.close(self._event("REASONING_END", messageId=self.id))
+
+
+class ToolCall(Scope):
+    """A tool call: its arguments as they are written, then its result (S1, T1, T2).
+
+    Attributes:
+        id: the call's id, for `ask(tool_call_id=…)` or a provider's own bookkeeping.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        owner: str | None,
+        name: str,
+        args: Any = None,
+        *,
+        id: str | None = None,
+        parent: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(outbox, owner)
+        self.id = new_id() if id is None else id
+        self._args = None if args is None else encode_json(args).decode()
+        self._start = self._event(
+            "TOOL_CALL_START", toolCallId=self.id, toolCallName=name, parentMessageId=parent, metadata=plain(metadata)
+        )
+        self._written = False
+        self._open_call = False
+
+    async def write(self, delta: str) -> None:
+        """Appends a piece of the arguments' JSON text. It is not checked: models stream half-finished JSON (S4)."""
+        if not isinstance(delta, str):
+            raise TypeError(f"arguments are written as pieces of JSON text, not {type(delta).__name__}")
+        if delta:
+            self._written = True
+            await self._outbox.send(self._event("TOOL_CALL_ARGS", toolCallId=self.id, delta=str(delta)))
+
+    async def encrypted(self, value: str) -> None:
+        """Attaches the provider's opaque artefact of this call (R2)."""
+        await self._outbox.send(
+            self._event("REASONING_ENCRYPTED_VALUE", subtype="tool-call", entityId=self.id, encryptedValue=value)
+        )
+
+    async def result(
+        self,
+        content: Any,
+        *,
+        id: str | None = None,
+        error: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Sends what the tool returned, as a message of its own; ends the call first if it is still open (T2).
+
+        Args:
+            content: a `str` as it is; a list of `ag_ui` content parts (`TextPart`, `ImagePart`, …) as parts; any other
+                JSON value as its JSON text.
+            id: the id of the tool message; a new one if `None`.
+            error: why the tool failed. It is put in the message's metadata as `error`, and in `run.messages`.
+
+        Returns:
+            The id of the tool message.
+
+        Raises:
+            SequenceError: the call is a frontend tool's, which only the client answers (T3).
+        """
+        message_id = new_id() if id is None else id
+        extra = plain(metadata)
+        if error is not None:
+            extra = {**(extra or {}), "error": error}
+        event = self._event(
+            "TOOL_CALL_RESULT",
+            messageId=message_id,
+            toolCallId=self.id,
+            role="tool",
+            content=_result_content(content),
+            metadata=extra,
+        )
+        self._outbox.sequence.check(event)
+        await self._end_arguments()
+        await self._outbox.send(event)
+        if error is not None:
+            self._outbox.messages.mark_failed(message_id, error)
+        return message_id
+
+    async def _open(self) -> None:
+        await self._outbox.send(self._start)
+        self._open_call = True
+        if self._args is not None:
+            try:
+                await self.write(self._args)
+            except BaseException as exc:
+                self._close(exc)
+                raise
+
+    async def _end_arguments(self) -> None:
+        if self._open_call:
+            if not self._written:
+                await self.write("{}")
+            await self._outbox.send(self._event("TOOL_CALL_END", toolCallId=self.id))
+            self._open_call = False
+
+    def _close(self, exc: BaseException | None) -> None:
+        if self._open_call:
+            if not self._written:
+                self._outbox.close(self._event("TOOL_CALL_ARGS", toolCallId=self.id, delta="{}"))
+            self._outbox.close(self._event("TOOL_CALL_END", toolCallId=self.id))
+            self._open_call = False
+
+
+def _result_content(content: Any) -> str | list[Any]:
+    if isinstance(content, str):
+        return str(content)
+    if isinstance(content, list) and content and all(_is_part(part) for part in content):
+        return [part.model_dump(mode="json", by_alias=True) for part in content]
+    return encode_json(content).decode()
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, BaseModel) and type(value).__module__.startswith("ag_ui.") and hasattr(value, "type")
+
+
+class Step(Scope):
+    """A named step of the run; steps may overlap, but not two of one name and owner (L6). `id` is the name."""
+
+    def __init__(
+        self, outbox: Outbox, owner: str | None, name: str, *, metadata: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(outbox, owner)
+        self.id = self.name = name
+        self._metadata = plain(metadata)
+
+    async def _open(self) -> None:
+        await self._outbox.send(self._event("STEP_STARTED", stepName=self.name, metadata=self._metadata))
+
+    def _close(self, exc: BaseException | None) -> None:
+        self._outbox.close(self._event("STEP_FINISHED", stepName=self.name))
+
+
+T = TypeVar("T", bound=dict[str, Any])
+
+
+class Activity(Generic[T]):
+    """Structured progress that is not conversation: a message whose `content` is tracked like state (A1 to A3).
+
+    Change `content` as ordinary Python; the next flush sends an ACTIVITY_SNAPSHOT, later ones ACTIVITY_DELTAs.
+
+    Attributes:
+        id: the id of the activity message.
+        type: the application's word for its kind.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        owner: str | None,
+        type: str,
+        content: T,
+        *,
+        id: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        debug: bool = False,
+    ) -> None:
+        if not isinstance(content, (dict, BaseModel)):
+            raise StateError(f"the content of an activity is an object, not {content.__class__.__name__} [A1]")
+        self.id = new_id() if id is None else id
+        self.type = type
+        self._owner = owner
+        self._metadata = plain(metadata)
+        self.document: Document[Any] = Document(content, debug=debug, on_change=lambda: outbox.touch(self))
+        outbox.add_activity(self.id, self)
+
+    @property
+    def content(self) -> T:
+        """The tracked content, always an object. Assign to replace the whole."""
+        value: T = self.document.value
+        return value
+
+    @content.setter
+    def content(self, value: T) -> None:
+        if not isinstance(value, (dict, BaseModel)):
+            raise StateError(f"the content of an activity is an object, not {value.__class__.__name__} [A2]")
+        self.document.value = value
+
+    def event(self, taken: Delta | Snapshot) -> tuple[dict[str, Any], bytes]:
+        """The event that says what changed, in wire form and as JSON text."""
+        delta = isinstance(taken, Delta)
+        wire = event(
+            "ACTIVITY_DELTA" if delta else "ACTIVITY_SNAPSHOT",
+            self._owner,
+            messageId=self.id,
+            activityType=self.type,
+            metadata=None if delta else self._metadata,
+        )
+        member = "patch" if delta else "content"
+        payload = encode_json(wire)[:-1] + f',"{member}":'.encode() + taken.json + b"}"
+        return {**wire, member: taken.ops if isinstance(taken, Delta) else taken.value}, payload

@@ -1,0 +1,66 @@
+"""The HTTP response of a run: Server-Sent Events until its terminal event."""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+import anyio
+from sse_starlette import EventSourceResponse
+from sse_starlette.sse import SendTimeoutError
+from starlette.types import Message, Receive, Scope, Send
+
+from .execution import Execution
+
+__all__ = ["RunResponse"]
+
+logger = logging.getLogger("statecast.server")
+
+
+class RunResponse(EventSourceResponse):
+    """Streams a run's frames, where `EventSourceResponse` alone would do otherwise:
+
+    - LF line ends: the main consumer takes CRLF for a malformed frame (W2). The keep-alive comes from the reader, after
+      seconds of *silence*, so there is no ping task.
+    - No `Connection` header: it is the server's, and illegal in HTTP/2.
+    - A slow client that is dropped is a line in the log, not a traceback.
+    - At shutdown the run ends with its terminal event, and the body in order.
+    - The request lasts until the run's supervisor is done, so that a task never outlives its owner.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        options = execution.options
+        super().__init__(
+            execution.frames(),
+            headers={"Cache-Control": "no-store, no-transform"},
+            sep="\n",
+            ping=0,
+            send_timeout=options.send_timeout,
+            client_close_handler_callable=self._on_close,
+            # Only `set` is called on it.
+            shutdown_event=cast(anyio.Event, _CancelOnSet(execution)),
+            shutdown_grace_period=options.grace + 1,
+        )
+        del self.headers["connection"]
+        self._execution = execution
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._execution.start()
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            self._execution.log.info("the client took nothing for %g s: dropped", self._execution.options.send_timeout)
+        finally:
+            await self._execution.leave()
+
+    async def _on_close(self, message: Message) -> None:
+        # Not left to the cancelled reader: it may be a turn late when the agent never really awaits.
+        self._execution.disconnect()
+
+
+class _CancelOnSet:
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+
+    def set(self) -> None:
+        self._execution.cancel("shutdown")

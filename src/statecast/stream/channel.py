@@ -1,0 +1,120 @@
+"""A bounded buffer of encoded frames between the run that writes and the response that reads.
+
+The reader takes *all* frames that are ready and writes them at once. A writer waits only when more than `HIGH_WATER` bytes
+are buffered, and now and then gives the event loop a turn, so that an agent that never really awaits still streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+__all__ = ["HIGH_WATER", "Channel"]
+
+HIGH_WATER = 256 * 1024
+"""Bytes of encoded frames above which a sender waits."""
+
+TURN_FRAMES = 64
+TURN_SECONDS = 0.003
+
+
+class Channel:
+    """Frames from one run to one reader, in order. Not thread-safe: only `wake` may be scheduled from other threads.
+
+    Attributes:
+        events, bytes: how many frames, and bytes of them, have been put so far.
+        closed: no frame follows those that are buffered.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.bytes = 0
+        self.closed = False
+        self._frames: list[bytes] = []
+        self._size = 0
+        self._reader: asyncio.Future[None] | None = None
+        self._writers: list[asyncio.Future[None]] = []
+        # The first frame is due at once: a client should see within milliseconds that its run has begun.
+        self._frames_since_turn = TURN_FRAMES
+        self._turned_at = 0.0
+
+    def put(self, frame: bytes) -> None:
+        """Buffers a frame and wakes the reader. Never waits: pair it with `due` and `turn`."""
+        self.events += 1
+        self.bytes += len(frame)
+        self._size += len(frame)
+        self._frames.append(frame)
+        self._frames_since_turn += 1
+        self.wake()
+
+    @property
+    def due(self) -> bool:
+        """True when the writer should `await turn()` before it goes on.
+
+        A count alone would starve the reader of an agent that computes for milliseconds between two events.
+        """
+        return (
+            self._frames_since_turn >= TURN_FRAMES
+            or self._size > HIGH_WATER
+            or monotonic() - self._turned_at > TURN_SECONDS
+        )
+
+    async def turn(self) -> None:
+        """Lets the event loop run once, and waits while more than `HIGH_WATER` bytes are buffered."""
+        self._turned()
+        await asyncio.sleep(0)
+        while self._size > HIGH_WATER and not self.closed:
+            writer = asyncio.get_running_loop().create_future()
+            self._writers.append(writer)
+            try:
+                await writer
+            finally:
+                if writer in self._writers:
+                    self._writers.remove(writer)
+
+    def take(self) -> bytes:
+        """All frames that are ready, as one chunk; `b""` when there are none. Lets waiting writers go on."""
+        if not self._frames:
+            return b""
+        chunk = b"".join(self._frames)
+        self._frames.clear()
+        self._size = 0
+        self._turned()
+        self._release()
+        return chunk
+
+    def close(self) -> None:
+        """Says that no frame follows."""
+        self.closed = True
+        self._release()
+        self.wake()
+
+    def wake(self) -> None:
+        """Ends the reader's `wait`."""
+        reader = self._reader
+        if reader is not None and not reader.done():
+            reader.set_result(None)
+
+    async def wait(self, timeout: float | None) -> None:
+        """Returns when a frame is put, the channel is closed or woken, or after `timeout` seconds (`None`: no limit)."""
+        if self._frames or self.closed:
+            return
+        loop = asyncio.get_running_loop()
+        self._reader = reader = loop.create_future()
+        timer = None if timeout is None else loop.call_later(timeout, self.wake)
+        try:
+            await reader
+        finally:
+            self._reader = None
+            if timer is not None:
+                timer.cancel()
+
+    def _turned(self) -> None:
+        self._frames_since_turn = 0
+        self._turned_at = monotonic()
+
+    def _release(self) -> None:
+        writers, self._writers = self._writers, []
+        for writer in writers:
+            if not writer.done():
+                writer.set_result(None)
