@@ -7,7 +7,7 @@ import types
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, cast, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypedDict, cast, get_args, get_origin
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -275,7 +275,11 @@ def state_annotation(cls: type) -> Any:
     """The argument that a class gives `Agent[S]`, also through generic classes in between; `dict[str, Any]` if none."""
     if cls is Agent:
         return dict[str, Any]
-    for base in types.get_original_bases(cls) if hasattr(types, "get_original_bases") else cls.__dict__.get("__orig_bases__", cls.__bases__):
+    for base in (
+        types.get_original_bases(cls)
+        if hasattr(types, "get_original_bases")
+        else cls.__dict__.get("__orig_bases__", cls.__bases__)
+    ):
         origin = get_origin(base) or base
         if not (isinstance(origin, type) and issubclass(origin, Agent)):
             continue

@@ -126,9 +126,7 @@ class Author:
         Raises:
             StateError: the content is not an object, or not JSON.
         """
-        return Activity(
-            self._outbox, self._owner, type, content, id=id, metadata=metadata, debug=self._outbox.debug
-        )
+        return Activity(self._outbox, self._owner, type, content, id=id, metadata=metadata, debug=self._outbox.debug)
 
     def subagent(
         self,
@@ -325,4 +323,3 @@ class Subagent(Author):
 
     def _frontend_tools(self) -> set[str]:
         return self._parent._frontend_tools()
-

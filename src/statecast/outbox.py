@@ -350,7 +350,7 @@ class Outbox:
 
 def _largest(taken: Delta | Snapshot) -> str:
     """The largest members of what was taken, for the log."""
-    from .state import encode_json  # noqa: PLC0415
+    from .state import encode_json
 
     value = taken.value if isinstance(taken, Snapshot) else {op["path"]: op.get("value") for op in taken.ops}
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

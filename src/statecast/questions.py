@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ag_ui.core import RunAgentInput
@@ -158,10 +158,10 @@ def _interrupt(question: Question, owner: str | None) -> dict[str, Any]:
 def _timestamp(value: datetime | str | None) -> str | None:
     if not isinstance(value, datetime):
         return value
-    aware = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     return aware.isoformat().replace("+00:00", "Z")
 
 
 def expiry(seconds: float) -> datetime:
     """The moment `seconds` from now."""
-    return datetime.now(timezone.utc) + timedelta(seconds=seconds)
+    return datetime.now(UTC) + timedelta(seconds=seconds)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Generic
 
-from ag_ui.core import Context, Event, RunAgentInput, Tool
+from ag_ui.core import Context, RunAgentInput, Tool
 from starlette.requests import Request
 from typing_extensions import TypeVar
 

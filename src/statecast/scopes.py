@@ -19,7 +19,19 @@ from .errors import StateError
 from .outbox import Outbox
 from .state import Delta, Document, Snapshot, encode_json
 
-__all__ = ["Activity", "Reasoning", "Scope", "Step", "Text", "TextRole", "ToolCall", "event", "new_id", "plain", "write_all"]
+__all__ = [
+    "Activity",
+    "Reasoning",
+    "Scope",
+    "Step",
+    "Text",
+    "TextRole",
+    "ToolCall",
+    "event",
+    "new_id",
+    "plain",
+    "write_all",
+]
 
 TextRole = Literal["developer", "system", "assistant", "user"]
 S = TypeVar("S", bound="Scope")
@@ -154,9 +166,7 @@ class Reasoning(Scope):
         await self._outbox.send(self._event("REASONING_START", messageId=self.id))
         try:
             await self._outbox.send(
-                self._event(
-                    "REASONING_MESSAGE_START", messageId=self.id, role="reasoning", metadata=self._metadata
-                )
+                self._event("REASONING_MESSAGE_START", messageId=self.id, role="reasoning", metadata=self._metadata)
             )
         except BaseException:
             self._outbox.close(self._event("REASONING_END", messageId=self.id))
@@ -289,9 +299,7 @@ def _is_part(value: Any) -> bool:
 class Step(Scope):
     """A named step of the run; steps may overlap, but not two of one name and owner (L6). `id` is the name."""
 
-    def __init__(
-        self, outbox: Outbox, owner: str | None, name: str, *, metadata: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, outbox: Outbox, owner: str | None, name: str, *, metadata: dict[str, Any] | None = None) -> None:
         super().__init__(outbox, owner)
         self.id = self.name = name
         self._metadata = plain(metadata)

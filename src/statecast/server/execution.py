@@ -220,7 +220,9 @@ class Execution:
     def _leave_running(self) -> None:
         stack = io.StringIO()
         self._agent.print_stack(file=stack)
-        self.log.error("the agent goes on %g s after it was cancelled; left running at:\n%s", self.options.grace, stack.getvalue())
+        self.log.error(
+            "the agent goes on %g s after it was cancelled; left running at:\n%s", self.options.grace, stack.getvalue()
+        )
         _left_running.add(self._agent)
         self._agent.add_done_callback(_left_running.discard)
 
