@@ -72,4 +72,6 @@ def _check_origin(origin: Any) -> None:
     scheme, _, host = origin.partition("://")
     # Browsers send an origin without a path, so one that has a path, or only a slash, never matches.
     if not scheme or not host or "/" in host:
-        raise ValueError(f"cors: {origin!r} is not an origin such as 'https://app.example.com' (no path, no slash), or '*'")
+        raise ValueError(
+            f"cors: {origin!r} is not an origin such as 'https://app.example.com' (no path, no slash), or '*'"
+        )
