@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import types
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, TypedDict, cast, get_args, get_origin
+from typing import Any, ClassVar, ForwardRef, Generic, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
 from ag_ui.core import (
     AgentCapabilities,
@@ -273,22 +273,42 @@ class Agent(Generic[S]):
 
 def state_annotation(cls: type) -> Any:
     """The argument that a class gives `Agent[S]`, also through generic classes in between; `dict[str, Any]` if none."""
-    if cls is Agent:
+    annotation = _argument(cls)
+    if getattr(annotation, "__parameters__", ()):
+        # A type variable that nobody bound, such as the T of list[T].
+        annotation = annotation[tuple(Any for _ in annotation.__parameters__)]
+    if type(annotation).__name__ == "TypeVar":
         return dict[str, Any]
-    for base in (
-        types.get_original_bases(cls)
-        if hasattr(types, "get_original_bases")
-        else cls.__dict__.get("__orig_bases__", cls.__bases__)
-    ):
+    return _resolved(annotation, cls)
+
+
+def _argument(cls: type) -> Any:
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
         if not (isinstance(origin, type) and issubclass(origin, Agent)):
             continue
         args = get_args(base)
         if origin is Agent:
-            return _resolved(args[0]) if args else dict[str, Any]
-        annotation = _raw_annotation(origin)
-        parameters = getattr(origin, "__parameters__", ())
-        if args and annotation in parameters:
-            return _resolved(args[parameters.index(annotation)])
-        return _resolved(annotation)
-    return dict[str, Any]
+            return args[0] if args else S
+        inner = _argument(origin)
+        given = dict(zip(getattr(origin, "__parameters__", ()), args, strict=False))
+        if inner in given:
+            return given[inner]
+        if parameters := getattr(inner, "__parameters__", ()):
+            return inner[tuple(given.get(parameter, parameter) for parameter in parameters)]
+        return inner
+    return S
+
+
+def _resolved(annotation: Any, cls: type) -> Any:
+    """A forward reference, as in `Agent["Trip"]`, read in the module of the class."""
+    if not isinstance(annotation, (str, ForwardRef)):
+        return annotation
+
+    def holder() -> None: ...
+
+    holder.__annotations__ = {"state": annotation}
+    try:
+        return get_type_hints(holder, vars(sys.modules[cls.__module__]), include_extras=True)["state"]
+    except NameError as error:
+        raise TypeError(f"the state type of {cls.__name__} cannot be found: {error}") from None

@@ -13,7 +13,10 @@ from .ending import decisive
 from .errors import AgentError, Interrupted
 from .outbox import Outbox
 from .questions import Question, Questions
+from .relay import emit, relay
 from .scopes import Activity, Reasoning, Step, Text, TextRole, ToolCall, event, new_id, plain, write_all
+from .state import MISSING
+from .usage import Usage
 
 __all__ = ["Author", "Subagent"]
 
@@ -22,8 +25,13 @@ C = TypeVar("C", bound=dict[str, Any])
 
 
 class Author:
-    """The authoring methods. What a subagent says carries its id (G1); what the run says carries none."""
+    """The authoring methods. What a subagent says carries its id (G1); what the run says carries none.
 
+    Attributes:
+        usage: token counts of the run's model calls, its subagents' among them, sent with the run's end (U1, U2).
+    """
+
+    usage: Usage
     _outbox: Outbox
     _questions: Questions
     _owner: str | None
@@ -167,6 +175,39 @@ class Author:
         """
         await self._outbox.send(self._event("RAW", source=source, metadata=plain(metadata)) | {"event": plain(event)})
 
+    async def emit(self, event: Any) -> None:
+        """Sends any event of the protocol under the same rules.
+
+        STATE_* and MESSAGES_SNAPSHOT are applied to `run.state` and `run.messages`, ACTIVITY_* to the activity of that id,
+        which then speak. Chunk events are sent as start, content and end.
+
+        Args:
+            event: an `ag_ui.core` event, or its wire form as a dict.
+
+        Raises:
+            SequenceError: RUN_* events, which the run itself sends; and what a rule forbids.
+            StateError: a state that does not fit the type, or a patch that does not apply.
+            WireError: not an event.
+        """
+        await emit(self, event)
+
+    async def relay(self, events: AsyncIterable[Any]) -> Any:
+        """Sends another producer's stream as part of this run: its lifecycle is absorbed, its ids are kept.
+
+        Args:
+            events: `ag_ui.core` events, or their wire forms.
+
+        Returns:
+            The `result` of the relayed RUN_FINISHED.
+
+        Raises:
+            AgentError: it ended with RUN_ERROR, or was cancelled (code `cancelled`).
+            Interrupted: it asked questions, which are this run's open questions now.
+            SequenceError: it ended without a terminal event, or an event is forbidden here.
+            StateError: its state does not fit this agent's type.
+        """
+        return await relay(self, events)
+
     @overload
     async def ask(
         self,
@@ -177,6 +218,8 @@ class Author:
         message: str | None = None,
         tool_call_id: str | None = None,
         expires_at: datetime | str | None = None,
+        expires_in: float | None = None,
+        default: Any = MISSING,
         metadata: dict[str, Any] | None = None,
     ) -> A: ...
 
@@ -190,6 +233,8 @@ class Author:
         message: str | None = None,
         tool_call_id: str | None = None,
         expires_at: datetime | str | None = None,
+        expires_in: float | None = None,
+        default: Any = MISSING,
         metadata: dict[str, Any] | None = None,
     ) -> A: ...
 
@@ -203,6 +248,8 @@ class Author:
         message: str | None = None,
         tool_call_id: str | None = None,
         expires_at: datetime | str | None = None,
+        expires_in: float | None = None,
+        default: Any = MISSING,
         metadata: dict[str, Any] | None = None,
     ) -> Any: ...
 
@@ -215,6 +262,8 @@ class Author:
         message: str | None = None,
         tool_call_id: str | None = None,
         expires_at: datetime | str | None = None,
+        expires_in: float | None = None,
+        default: Any = MISSING,
         metadata: dict[str, Any] | None = None,
     ) -> Any:
         """Asks the user. Returns the answer if this input brings it, else ends the run with the question (P1, P2).
@@ -229,6 +278,10 @@ class Author:
             reason: the application's word for why it asks; the default id, with `tool_call_id` as `reason:tool_call_id`.
             schema: a type or a `TypeAdapter` that the answer must fit; or a JSON Schema, which is only passed on.
             expires_at: after this the client can only abandon the question (P3); the server does not enforce it.
+            expires_in: the same, in seconds from now.
+            default: returned instead of raising `Abandoned`.
+
+        A user who writes on instead of answering starts a run without an answer: it asks again, under the same id.
 
         Raises:
             Interrupted: there is no answer yet. A `BaseException`: let it leave your code.
@@ -243,6 +296,8 @@ class Author:
             schema=schema,
             tool_call_id=tool_call_id,
             expires_at=expires_at,
+            expires_in=expires_in,
+            default=default,
             metadata=metadata,
         )
         return (await self.ask_all([question]))[0]
@@ -289,6 +344,7 @@ class Subagent(Author):
         self._outbox = parent._outbox
         self._questions = parent._questions
         self._describe = parent._describe
+        self.usage = parent.usage
         self._start = self._event(
             "SUBAGENT_STARTED",
             name=name,

@@ -143,6 +143,11 @@ class Outbox:
         """Makes this document the run's state. Its `on_change` is `touch`."""
         self._document = document
 
+    @property
+    def document(self) -> Document[Any] | None:
+        """The run's state."""
+        return self._document
+
     def touch(self, activity: TrackedActivity | None = None) -> None:
         """Marks the state, or an activity, as changed. Called in the thread that changed it."""
         self._changed.append(activity)

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from .errors import Abandoned, AgentError, Interrupted, SequenceError
 from .scopes import plain
+from .state import MISSING
 
 __all__ = ["Question", "Questions"]
 
@@ -28,6 +29,8 @@ class Question:
         schema: what the answer must be: a type or a `TypeAdapter` (validated), or a JSON Schema (passed on only).
         tool_call_id: the tool call that the question is about.
         expires_at: after this the client can only abandon it (P3). A `datetime` (naive: UTC) or an ISO 8601 text.
+        expires_in: the same, as seconds from the moment of asking.
+        default: the answer of a question that was abandoned, instead of `Abandoned`. It is not checked against `schema`.
         metadata: JSON, for the application.
     """
 
@@ -38,6 +41,12 @@ class Question:
     tool_call_id: str | None = None
     expires_at: datetime | str | None = None
     metadata: dict[str, Any] | None = None
+    expires_in: float | None = None
+    default: Any = MISSING
+
+    def __post_init__(self) -> None:
+        if self.expires_at is not None and self.expires_in is not None:
+            raise TypeError("give expires_at or expires_in, not both")
 
     @property
     def key(self) -> str:
@@ -77,40 +86,43 @@ class Questions:
         """The payloads of the answers, in order.
 
         Raises:
-            Interrupted: a question has no answer in this input; all that have none are open now.
+            Interrupted: a question has no answer in this input; all of them are open now.
             Abandoned: the client dismissed one.
             AgentError: an answer does not fit its question's `schema` (code `invalid_answer`).
             SequenceError: an id was already asked in this run (P1).
         """
         self._claim([question.key for question in questions])
-        missing = [question for question in questions if question.key not in self._answers]
+        missing = [question.key for question in questions if question.key not in self._answers]
         if missing:
-            for question in missing:
+            # All of them again: the next input answers this run's questions only, so an answer given now would be lost.
+            for question in questions:
                 self._open[question.key] = _interrupt(question, owner)
-                if self._debug and self._answers:
-                    self._log.warning(
-                        "the question %r is not answered by this input, which answers %r: keep the first answer in the "
-                        "state before asking again",
-                        question.key,
-                        sorted(self._answers),
-                    )
-            raise Interrupted([question.key for question in missing])
+            raise Interrupted([question.key for question in questions])
         payloads: dict[str, Any] = {}
         abandoned = []
         for question in questions:
             entry = self._answers[question.key]
-            if entry.status == "cancelled":
-                abandoned.append(question.key)
-            else:
+            if entry.status == "resolved":
                 payloads[question.key] = _check(question, entry.payload)
+            elif question.default is not MISSING:
+                payloads[question.key] = question.default
+            else:
+                abandoned.append(question.key)
         if abandoned:
             raise Abandoned(abandoned, payloads)
         return [payloads[question.key] for question in questions]
 
     def warn_ignored(self) -> None:
         """Notes the answers that no question asked for (P2)."""
-        for id in self._answers.keys() - self._asked:
+        ignored = sorted(self._answers.keys() - self._asked)
+        for id in ignored:
             self._log.warning("the input answers %r, which this run did not ask: ignored [P2]", id)
+        if self._debug and ignored and self._open:
+            self._log.warning(
+                "asked %r, but the input answers %r: keep the first answer in the state before asking again",
+                sorted(self._open),
+                ignored,
+            )
 
     def adopt(self, interrupt: dict[str, Any]) -> None:
         """Makes another producer's interrupt an open question of this run."""
@@ -148,20 +160,18 @@ def _interrupt(question: Question, owner: str | None) -> dict[str, Any]:
         "message": question.message,
         "toolCallId": question.tool_call_id,
         "responseSchema": adapter.json_schema() if adapter is not None else plain(question.schema),
-        "expiresAt": _timestamp(question.expires_at),
+        "expiresAt": _timestamp(question),
         "metadata": plain(question.metadata),
         "subagentRunId": owner,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _timestamp(value: datetime | str | None) -> str | None:
+def _timestamp(question: Question) -> str | None:
+    value = question.expires_at
+    if question.expires_in is not None:
+        value = datetime.now(UTC) + timedelta(seconds=question.expires_in)
     if not isinstance(value, datetime):
         return value
     aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     return aware.isoformat().replace("+00:00", "Z")
-
-
-def expiry(seconds: float) -> datetime:
-    """The moment `seconds` from now."""
-    return datetime.now(UTC) + timedelta(seconds=seconds)

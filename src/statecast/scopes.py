@@ -356,16 +356,23 @@ class Activity(Generic[T]):
             raise StateError(f"the content of an activity is an object, not {value.__class__.__name__} [A2]")
         self.document.value = value
 
+    def restate(self, *, type: str, metadata: dict[str, Any] | None = None, owner: str | None = None) -> None:
+        """Lets the next event carry another type, more metadata or another owner (A1, A2)."""
+        self.type = type
+        self._metadata = metadata
+        self._owner = owner or self._owner
+
     def event(self, taken: Delta | Snapshot) -> tuple[dict[str, Any], bytes]:
-        """The event that says what changed, in wire form and as JSON text."""
+        """The event that says what changed, in wire form and as JSON text. Metadata is sent once: a consumer keeps it (X1)."""
         delta = isinstance(taken, Delta)
         wire = event(
             "ACTIVITY_DELTA" if delta else "ACTIVITY_SNAPSHOT",
             self._owner,
             messageId=self.id,
             activityType=self.type,
-            metadata=None if delta else self._metadata,
+            metadata=self._metadata,
         )
+        self._metadata = None
         member = "patch" if delta else "content"
         payload = encode_json(wire)[:-1] + f',"{member}":'.encode() + taken.json + b"}"
         return {**wire, member: taken.ops if isinstance(taken, Delta) else taken.value}, payload

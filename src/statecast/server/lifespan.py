@@ -39,7 +39,8 @@ class SharedLifespan:
             self._closing = asyncio.Event()
             self._owner = asyncio.create_task(self._own(self._opened, self._closing))
         owner, opened, closing = self._owner, self._opened, self._closing
-        assert opened is not None and closing is not None
+        assert opened is not None
+        assert closing is not None
         try:
             await asyncio.wait({owner, opened}, return_when=asyncio.FIRST_COMPLETED)
             if not opened.done():
