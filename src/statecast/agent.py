@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 from typing_extensions import TypeVar, Unpack
 
-from .ending import Ending
+from .ending import Ending, SentEvent
 from .errors import AgentError
 from .run import Run
 from .server.app import build_app, build_routes
@@ -153,6 +153,10 @@ class Agent(Generic[S]):
         It may await for `grace` seconds, also when the client has gone. Its own failure is logged and changes nothing.
         """
 
+    def on_event(self, run: Run[S], event: SentEvent) -> None:
+        """Observes each event after it was encoded, for metrics. Called in a worker thread, in order, never in the way of the
+        stream: what it raises is logged, and events that it is too slow for are counted and dropped."""
+
     def capabilities(self) -> AgentCapabilities:
         """What this class declares about itself, served at `GET`; extend it by way of `super()`. What is left out is not
         declared, which does not mean unsupported."""
@@ -162,6 +166,7 @@ class Agent(Generic[S]):
             ),
             transport=TransportCapabilities(streaming=True),
             state=StateCapabilities(snapshots=True, deltas=True),
+            custom={"stateSchema": self.state_type.json_schema()},
         )
 
     # How it is served
@@ -260,6 +265,11 @@ class Agent(Generic[S]):
     def is_running(self) -> bool:
         """`lifespan` is open."""
         return self._lifespan.is_open
+
+    @property
+    def observes(self) -> bool:
+        """The class has an `on_event` of its own."""
+        return type(self).on_event is not Agent.on_event
 
     @property
     def needs_lifespan(self) -> bool:

@@ -16,6 +16,7 @@ from .questions import Question, Questions
 from .relay import emit, relay
 from .scopes import Activity, Reasoning, Step, Text, TextRole, ToolCall, event, new_id, plain, write_all
 from .state import MISSING
+from .tracing import Span
 from .usage import Usage
 
 __all__ = ["Author", "Subagent"]
@@ -345,6 +346,7 @@ class Subagent(Author):
         self._questions = parent._questions
         self._describe = parent._describe
         self.usage = parent.usage
+        self._span = Span(f"subagent {name}", {"subagent_run_id": self.id})
         self._start = self._event(
             "SUBAGENT_STARTED",
             name=name,
@@ -357,13 +359,17 @@ class Subagent(Author):
 
     async def __aenter__(self) -> Subagent:
         await self._outbox.send(self._start)
+        self._span.enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._outbox.close_lane(self.id)
-        self._outbox.close(self._end(exc))
+        try:
+            self._outbox.close_lane(self.id)
+            self._outbox.close(self._end(exc))
+        finally:
+            self._span.leave(exc)
 
     def _end(self, exc: BaseException | None) -> dict[str, Any]:
         if exc is None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .errors import Abandoned, AgentError, Interrupted
 
-__all__ = ["CancelReason", "Ending", "decisive"]
+__all__ = ["CancelReason", "Ending", "SentEvent", "decisive"]
 
 CancelReason = Literal["stopped", "timeout", "shutdown", "abandoned"]
 
@@ -38,6 +38,21 @@ class Ending:
     events: int = 0
     bytes: int = 0
     state_events: int = 0
+
+
+@dataclass(frozen=True)
+class SentEvent:
+    """What `Agent.on_event` is told about one event, after it was encoded.
+
+    Attributes:
+        type: the event's type, such as `"STATE_DELTA"`.
+        bytes: the length of its frame.
+        seconds: since the run began.
+    """
+
+    type: str
+    bytes: int
+    seconds: float
 
 
 # The first of these that an exception group holds decides; anything else is unexpected and wins over all of them.

@@ -54,6 +54,7 @@ class Outbox:
         state_interval: seconds between two state events that nobody asked for.
         downgrade: turns an event into what an older consumer reads; `None` from it drops the event.
         on_fatal: called when the run cannot go on, with the error that must end it.
+        observe: called with the type and the bytes of each frame that was put in the channel.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Outbox:
         state_interval: float = 1 / 60,
         downgrade: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
         on_fatal: Callable[[AgentError], None] = lambda error: None,
+        observe: Callable[[str, int], None] | None = None,
         debug: bool = False,
         log: logging.LoggerAdapter[logging.Logger] | logging.Logger = logger,
     ) -> None:
@@ -80,6 +82,7 @@ class Outbox:
         self._interval = state_interval
         self._downgrade = downgrade
         self._on_fatal = on_fatal
+        self._observe = observe
         self._expander = Expander()
         self._document: Document[Any] | None = None
         self._activities: dict[str, TrackedActivity] = {}
@@ -317,7 +320,7 @@ class Outbox:
         self.sequence.advance({"type": kind})
         self._deltas = True
         self.state_events += 1
-        self.channel.put(json_frame(payload))
+        self._write(kind, json_frame(payload))
 
     def _put_activity(self, activity: TrackedActivity, *, compare: bool) -> None:
         taken = activity.document.take(compare=compare)
@@ -327,7 +330,7 @@ class Outbox:
         self._check_size(event["type"], payload, taken)
         self.sequence.advance(event)
         self.messages.apply(event)
-        self.channel.put(json_frame(payload))
+        self._write(event["type"], json_frame(payload))
 
     def _put(self, event: dict[str, Any]) -> None:
         self.sequence.advance(event)
@@ -338,7 +341,12 @@ class Outbox:
             if lowered is None:
                 return
             event = lowered
-        self.channel.put(frame(event))
+        self._write(event["type"], frame(event))
+
+    def _write(self, kind: str, encoded: bytes) -> None:
+        self.channel.put(encoded)
+        if self._observe is not None:
+            self._observe(kind, len(encoded))
 
     def _check_size(self, kind: str, payload: bytes, taken: Delta | Snapshot) -> None:
         size = len(payload)

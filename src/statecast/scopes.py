@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from .errors import StateError
 from .outbox import Outbox
 from .state import Delta, Document, Snapshot, encode_json
+from .tracing import Span
 
 __all__ = [
     "Activity",
@@ -58,19 +59,31 @@ class Scope:
     """Something open in a run, with an `id`."""
 
     id: str
+    _span: Span | None = None
 
     def __init__(self, outbox: Outbox, owner: str | None) -> None:
         self._outbox = outbox
         self._owner = owner
 
     async def __aenter__(self: S) -> S:
-        await self._open()
+        if self._span is not None:
+            self._span.enter()
+        try:
+            await self._open()
+        except BaseException as exc:
+            if self._span is not None:
+                self._span.leave(exc)
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._close(exc)
+        try:
+            self._close(exc)
+        finally:
+            if self._span is not None:
+                self._span.leave(exc)
 
     async def _open(self) -> None:
         raise NotImplementedError
@@ -203,6 +216,7 @@ class ToolCall(Scope):
         )
         self._written = False
         self._open_call = False
+        self._span = Span(f"tool {name}", {"tool_call_id": self.id, "subagent_run_id": owner})
 
     async def write(self, delta: str) -> None:
         """Appends a piece of the arguments' JSON text. It is not checked: models stream half-finished JSON (S4)."""
@@ -302,6 +316,7 @@ class Step(Scope):
     def __init__(self, outbox: Outbox, owner: str | None, name: str, *, metadata: dict[str, Any] | None = None) -> None:
         super().__init__(outbox, owner)
         self.id = self.name = name
+        self._span = Span(f"step {name}", {"subagent_run_id": owner})
         self._metadata = plain(metadata)
 
     async def _open(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from starlette.requests import Request
 
 from ..conversation import Conversation
-from ..ending import CancelReason, Ending, decisive
+from ..ending import CancelReason, Ending, SentEvent, decisive
 from ..errors import Abandoned, AgentError, Interrupted, StateError
 from ..outbox import Outbox
 from ..questions import Questions
@@ -29,10 +29,13 @@ from ..stream.channel import Channel
 from ..stream.downgrade import Downgrade
 from ..stream.rules import Sequence
 from ..stream.sse import KEEP_ALIVE
+from ..tracing import Span
 from .inputs import Prepared
+from .observer import Observer
 from .options import Options
 from .runs import Runs
 from .service import Service
+from .watchdog import watched
 
 __all__ = ["PROTOCOL_VERSION", "Execution"]
 
@@ -72,6 +75,7 @@ class Execution:
         for warning in prepared.warnings:
             self.log.warning("%s", warning)
         self._channel = Channel()
+        self._observer = Observer(self._observe, self.log) if service.observes else None
         self._outbox = Outbox(
             sequence=Sequence(given.thread_id, messages=given.messages, tools=given.tools or ()),
             messages=Conversation(given.messages),
@@ -80,6 +84,7 @@ class Execution:
             state_interval=options.state_interval,
             downgrade=Downgrade(self.log) if given.protocol_version is None else None,
             on_fatal=self._fail,
+            observe=None if self._observer is None else self._observer.note,
             debug=options.debug,
             log=self.log,
         )
@@ -176,6 +181,8 @@ class Execution:
 
     async def _author(self) -> None:
         current.set(self.run)
+        span = Span("run", {"agent": self._service.name, "thread_id": self.run.thread_id, "run_id": self.run.run_id})
+        span.enter()
         try:
             self._result = await self._service.run(self.run)
         except KeyboardInterrupt:
@@ -183,10 +190,14 @@ class Execution:
         except BaseException as exc:
             # SystemExit included: a tool that calls sys.exit() must not end the server.
             self._exception = exc
+        finally:
+            span.leave(self._exception)
 
     async def _supervise(self) -> None:
+        observing = None if self._observer is None else self._loop.create_task(self._observer.run())
         try:
-            await asyncio.wait({self._agent, self._gave_up}, return_when=asyncio.FIRST_COMPLETED)
+            with watched():
+                await asyncio.wait({self._agent, self._gave_up}, return_when=asyncio.FIRST_COMPLETED)
             if not self._agent.done():
                 self._leave_running()
             ending = self._finish()
@@ -204,6 +215,8 @@ class Execution:
                 timer.cancel()
             self._gave_up.cancel()
             self._outbox.abandon()
+            if observing is not None:
+                await self._last_look(observing)
             if self._runs is not None:
                 self._runs.remove(self)
 
@@ -336,6 +349,17 @@ class Execution:
             ending.bytes,
             ending.state_events,
         )
+
+    def _observe(self, event: SentEvent) -> None:
+        self._service.on_event(self.run, event)
+
+    async def _last_look(self, observing: asyncio.Task[None]) -> None:
+        assert self._observer is not None
+        self._observer.close()
+        await asyncio.wait({observing}, timeout=self.options.grace)
+        if not observing.done():
+            self.log.warning("on_event is slower than the run: left after %g s", self.options.grace)
+            observing.cancel()
 
     async def _tell(self, ending: Ending) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Notes when an agent blocks the event loop, with the line that does it: every other run stands still meanwhile."""
+"""Notes when the event loop stands still, with the line that blocks it: every other run waits meanwhile."""
 
 from __future__ import annotations
 
@@ -7,70 +7,92 @@ import logging
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
+from weakref import WeakKeyDictionary
 
-__all__ = ["BLOCKED_SECONDS", "Watchdog"]
+__all__ = ["BLOCKED_SECONDS", "watched"]
 
 logger = logging.getLogger("statecast.server")
 
 BLOCKED_SECONDS = 1.0
 BEAT_SECONDS = 0.25
+IDLE_SECONDS = 10.0
 
 
-class Watchdog:
-    """Watches one event loop from a thread of its own while runs are active."""
+@contextmanager
+def watched() -> Iterator[None]:
+    """Watches the running event loop while the block lasts; called from the loop."""
+    loop = asyncio.get_running_loop()
+    watchdog = _watchdogs.get(loop)
+    if watchdog is None:
+        watchdog = _watchdogs[loop] = _Watchdog(loop)
+    watchdog.enter()
+    try:
+        yield
+    finally:
+        watchdog.leave()
 
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+
+class _Watchdog:
+    """A thread that looks whether the loop still beats. It outlives a run by some seconds, so that few are started."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._loop_thread = threading.get_ident()
         self._users = 0
         self._beaten_at = monotonic()
-        self._beat_timer: asyncio.TimerHandle | None = None
-        self._stop = threading.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def enter(self) -> None:
-        """A run begins."""
         self._users += 1
-        if self._users == 1:
-            self._stop = threading.Event()
-            self._beat()
-            threading.Thread(target=self._watch, args=(self._stop,), name="statecast watchdog", daemon=True).start()
+        if self._users > 1:
+            return
+        self._beat()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="statecast watchdog", daemon=True)
+                self._thread.start()
 
     def leave(self) -> None:
-        """A run is over; with the last one the thread ends."""
         self._users -= 1
-        if self._users == 0:
-            self._stop.set()
-            if self._beat_timer is not None:
-                self._beat_timer.cancel()
+        if self._users == 0 and self._timer is not None:
+            self._timer.cancel()
 
     def _beat(self) -> None:
         self._beaten_at = monotonic()
-        self._beat_timer = self._loop.call_later(BEAT_SECONDS, self._beat)
+        self._timer = self._loop.call_later(BEAT_SECONDS, self._beat)
 
-    def _watch(self, stop: threading.Event) -> None:
-        noted_at = 0.0
-        while not stop.wait(BEAT_SECONDS):
+    def _watch(self) -> None:
+        pause = threading.Event()
+        noted_at = used_at = monotonic()
+        while True:
+            pause.wait(BEAT_SECONDS)
+            now = monotonic()
+            if self._users:
+                used_at = now
+            elif now - used_at > IDLE_SECONDS:
+                with self._lock:
+                    if not self._users:
+                        self._thread = None
+                        return
             beaten_at = self._beaten_at
-            still = monotonic() - beaten_at
-            if still < BLOCKED_SECONDS + BEAT_SECONDS or noted_at == beaten_at:
-                continue
-            frame = sys._current_frames().get(self._loop_thread)
-            stack = "" if frame is None else "".join(traceback.format_stack(frame))
-            if "_author" not in stack and "statecast" not in stack:
-                continue
-            noted_at = beaten_at
-            task = _current_task(self._loop)
-            logger.warning(
-                "the event loop has stood still for %.1f s in %s: await, or use asyncio.to_thread, at\n%s",
-                still,
-                "a task" if task is None else task.get_name(),
-                stack,
-            )
+            if self._users and now - beaten_at > BLOCKED_SECONDS + BEAT_SECONDS and noted_at != beaten_at:
+                noted_at = beaten_at
+                self._note(now - beaten_at)
+
+    def _note(self, seconds: float) -> None:
+        frame = sys._current_frames().get(self._loop_thread)
+        task = asyncio.current_task(self._loop)
+        logger.warning(
+            "the event loop has stood still for %.1f s in %s: await there, or use asyncio.to_thread\n%s",
+            seconds,
+            "no task" if task is None else task.get_name(),
+            "" if frame is None else "".join(traceback.format_stack(frame)),
+        )
 
 
-def _current_task(loop: asyncio.AbstractEventLoop) -> asyncio.Task[object] | None:
-    try:
-        return asyncio.current_task(loop)
-    except RuntimeError:
-        return None
+_watchdogs: WeakKeyDictionary[asyncio.AbstractEventLoop, _Watchdog] = WeakKeyDictionary()
