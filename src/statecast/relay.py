@@ -35,7 +35,9 @@ async def emit(author: Author, event: Any) -> None:
     if wire is None:
         return
     if wire["type"].startswith("RUN_"):
-        raise SequenceError(f"{wire['type']}: the run sends its own lifecycle; return from run() or raise to end it", "L1")
+        raise SequenceError(
+            f"{wire['type']}: the run sends its own lifecycle; return from run() or raise to end it", "L1"
+        )
     await _pass_on(author, wire)
 
 
@@ -164,7 +166,13 @@ def _activity_snapshot(author: Author, wire: dict[str, Any]) -> None:
         owner = wire.get("subagentRunId")
         debug = author._outbox.debug
         Activity(
-            author._outbox, owner, wire["activityType"], wire["content"], id=id, metadata=wire.get("metadata"), debug=debug
+            author._outbox,
+            owner,
+            wire["activityType"],
+            wire["content"],
+            id=id,
+            metadata=wire.get("metadata"),
+            debug=debug,
         )
     elif wire.get("replace", True):
         assert isinstance(known, Activity)
