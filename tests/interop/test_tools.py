@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from interop_events import every_event
 from interop_support import CLIENTS, FOLDER, apply_patches, compare_patches, run_client, schema_faults, serving
 
 
@@ -69,6 +70,11 @@ def test_the_schemas_tell_the_versions_apart() -> None:
     assert not good["faults"]
     assert bad["faults"]
     assert schema_faults([{"type": "RUN_STARTED"}])[0]["faults"]
+
+
+def test_the_samples_of_events_are_what_the_protocol_describes() -> None:
+    events = every_event()
+    assert [(event, found) for event, found in zip(events, schema_faults(events), strict=True) if found["faults"]] == []
 
 
 def test_patches_are_applied_and_compared() -> None:
