@@ -46,6 +46,11 @@ class Runs:
         """
         return self._closed or AppStatus.should_exit
 
+    def check_open(self) -> None:
+        """Raises the 503 that a server which shuts down answers with."""
+        if self.shutting_down:
+            raise Problem(503, "The server is shutting down.", headers={"Retry-After": "5"})
+
     @contextmanager
     def admit(self) -> Iterator[None]:
         """Keeps a place for a run while its request is read, so that two requests never get the last one.
@@ -55,8 +60,7 @@ class Runs:
         Raises:
             Problem: 503, shutting down, or as many run as may.
         """
-        if self.shutting_down:
-            raise Problem(503, "The server is shutting down.", headers={"Retry-After": "5"})
+        self.check_open()
         if self.limit is not None and len(self) >= self.limit:
             raise Problem(503, "Too many runs are active.", headers={"Retry-After": "1"})
         place = object()

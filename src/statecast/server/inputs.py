@@ -1,0 +1,103 @@
+"""From a request's JSON to what a run starts with: the validated input, the state's value, and what the client holds."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import marshal
+from dataclasses import dataclass
+from typing import Any
+
+from ag_ui.core import RunAgentInput
+from pydantic import ValidationError
+
+from ..stream.wire import Fault, WireError, faults, read_input
+from .problem import Problem
+from .service import Service
+
+__all__ = ["Prepared", "prepare", "unreadable_state"]
+
+logger = logging.getLogger("statecast.server")
+
+_ABSENT: Any = object()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run starts with.
+
+    Attributes:
+        input: the input, without what the protocol does not know.
+        value: the value of the run's state.
+        baseline: the state that the client holds, exactly as it arrived (D3).
+        warnings: what was dropped from the input, each beginning with a JSON pointer (I2).
+        from_client: `value` was made of what the client sent, not by `initial_state`.
+    """
+
+    input: RunAgentInput
+    value: Any
+    baseline: Any
+    warnings: list[str]
+    from_client: bool = True
+
+
+def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
+    """Validates an input, already parsed JSON, and the state in it.
+
+    An input *carries no state* when `state` is absent or `{}`, which both standard clients send at first, or `null` where
+    the type takes no null: then `initial_state` gives the value. What `load_state` returns is read in the same way, so it
+    can drop a state by returning `{}`.
+
+    Args:
+        debug: messages of the author's own validators may name what they refused.
+
+    Raises:
+        Problem: 422, with a pointer to each fault.
+    """
+    try:
+        given, warnings = read_input(data, debug=debug)
+    except WireError as error:
+        raise invalid(error.faults) from None
+    arrived = data.get("state", _ABSENT) if isinstance(data, dict) else _ABSENT
+    if _carries_none(service, arrived):
+        return _initial(service, given, {} if arrived is _ABSENT else arrived, warnings)
+    try:
+        loaded = service.load_state(_copied(arrived) if getattr(service, "loads_state", True) else arrived)
+    except Exception as error:
+        logger.warning("%s.load_state refused a state", service.name, exc_info=error)
+        message = f"load_state: {type(error).__name__}: {error}" if debug else "this state cannot be loaded"
+        raise invalid([Fault("/state", message, "load_state")]) from None
+    if _carries_none(service, loaded):
+        return _initial(service, given, arrived, warnings)
+    try:
+        value = service.state_type.read(loaded)
+    except ValidationError as error:
+        raise invalid(faults(error, loaded, prefix="/state", debug=debug)) from None
+    return Prepared(given, value, arrived, warnings)
+
+
+def invalid(found: list[Fault]) -> Problem:
+    """The problem that an input with these faults is."""
+    errors = [{"pointer": fault.pointer, "message": fault.message, "type": fault.type} for fault in found]
+    return Problem(422, "The run input is not valid.", errors=errors)
+
+
+def unreadable_state(pointer: str, reason: str) -> Problem:
+    """The problem that a client's state is which fits its type, but cannot be a tracked state."""
+    return invalid([Fault(f"/state{pointer}", reason, "state")])
+
+
+def _carries_none(service: Service, state: Any) -> bool:
+    if state is None:
+        return not service.state_type.accepts_null
+    return state is _ABSENT or (isinstance(state, dict) and not state)
+
+
+def _initial(service: Service, given: RunAgentInput, baseline: Any, warnings: list[str]) -> Prepared:
+    # Copied, as an author may return an object that all runs share.
+    return Prepared(given, copy.deepcopy(service.initial_state()), baseline, warnings, from_client=False)
+
+
+def _copied(state: Any) -> Any:
+    """A copy of plain JSON for `load_state` to edit: the baseline stays what arrived. Far faster than `deepcopy`."""
+    return marshal.loads(marshal.dumps(state))
