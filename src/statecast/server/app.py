@@ -45,9 +45,7 @@ def build_app(service: Service, path: str, options: Options) -> Starlette:
             body["status"] = "not running"
         if options.debug:
             body["runs"] = len(runs)
-        return JSONResponse(
-            body, 200 if body["status"] == "ok" else 503, headers={"Cache-Control": "no-store"}
-        )
+        return JSONResponse(body, 200 if body["status"] == "ok" else 503, headers={"Cache-Control": "no-store"})
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

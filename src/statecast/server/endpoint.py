@@ -66,7 +66,9 @@ class Endpoint:
             await send({"type": "websocket.close", "code": 1003, "reason": "AG-UI is served over HTTP"})
             return
         if scope["type"] != "http":
-            raise RuntimeError(f"an endpoint answers HTTP, not {scope['type']}: serve `agent.app()` to run its lifespan")
+            raise RuntimeError(
+                f"an endpoint answers HTTP, not {scope['type']}: serve `agent.app()` to run its lifespan"
+            )
         await self._app(scope, receive, send)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,9 +139,7 @@ class Endpoint:
 
     def _execution(self, prepared: Prepared, request: Request, principal: Any) -> Execution:
         try:
-            return Execution(
-                self.service, prepared, self.options, request=request, principal=principal, runs=self.runs
-            )
+            return Execution(self.service, prepared, self.options, request=request, principal=principal, runs=self.runs)
         except StateError as error:
             if not prepared.from_client:
                 raise
