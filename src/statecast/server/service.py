@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ag_ui.core import AgentCapabilities
 from starlette.requests import Request
 
-from ..ending import Ending
+from ..ending import Ending, SentEvent
 from ..errors import AgentError
 from ..run import Run
 from ..state import StateType
@@ -38,6 +38,12 @@ class Service(Protocol):
     @property
     def needs_lifespan(self) -> bool:
         """No run may start before its lifespan is open."""
+
+    @property
+    def observes(self) -> bool:
+        """It wants to be told of every event."""
+
+    def on_event(self, run: Run[Any], event: SentEvent) -> None: ...
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Opens its lifespan, once however many users it has."""
