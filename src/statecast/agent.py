@@ -121,13 +121,17 @@ class Agent(Generic[S]):
         raise NotImplementedError(f"{type(self).__name__} does not define run()")
 
     def initial_state(self) -> S:
-        """The state when the input carries none: `state` absent, `{}`, or `null` where the type takes no null."""
+        """The state when the input carries none: `state` absent, `{}`, or `null` where the type takes no null.
+
+        It is copied, and may be called in a worker thread. Default: `S()`, or an empty dict or list; a type that has none of
+        these (a required field, a union) needs this method, and `app()` says so.
+        """
         return cast(S, self.state_type.default())
 
     def load_state(self, data: Any) -> Any:
         """The input's state, before it is validated: migrate, repair or drop what an older client or deploy sent.
 
-        An exception here is answered with 422.
+        May be called in a worker thread. An exception here is answered with 422.
         """
         return data
 
@@ -201,6 +205,7 @@ class Agent(Generic[S]):
             cors: origins whose pages may call the agent.
             first_state: `"delta"` lets a run's first state event be a delta; a widely used relay corrupts threads then (D2).
         """
+        self._check()
         return build_app(
             self,
             path,
@@ -220,10 +225,12 @@ class Agent(Generic[S]):
 
     def routes(self, path: str = "/agent", **options: Unpack[RunOptions]) -> list[Route]:
         """Routes for a host's own app: POST and GET at exactly `path`. The host opens `running()` in its lifespan."""
+        self._check()
         return build_routes(self, path, Options(**options))
 
     def endpoint(self, **options: Unpack[RunOptions]) -> ASGIApp:
         """An ASGI app for one path, such as `Route("/agent", agent.endpoint())`; it answers 405 itself."""
+        self._check()
         return Endpoint(self, Options(**options))
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -267,6 +274,11 @@ class Agent(Generic[S]):
         return self._lifespan.is_open
 
     @property
+    def loads_state(self) -> bool:
+        """The class has a `load_state` of its own, which may change its argument."""
+        return type(self).load_state is not Agent.load_state
+
+    @property
     def observes(self) -> bool:
         """The class has an `on_event` of its own."""
         return type(self).on_event is not Agent.on_event
@@ -275,6 +287,11 @@ class Agent(Generic[S]):
     def needs_lifespan(self) -> bool:
         """The class has a `lifespan` of its own, so runs must not start before it is open."""
         return type(self).lifespan is not Agent.lifespan
+
+    def _check(self) -> None:
+        """Finds a state type that cannot be read back, or has no first value, before the first request does."""
+        if type(self).initial_state is Agent.initial_state:
+            self.state_type.default()
 
     @cached_property
     def _lifespan(self) -> SharedLifespan:
