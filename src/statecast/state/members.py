@@ -1,0 +1,176 @@
+"""What pydantic reads and writes for each member of an object type, out of its core schema."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from .readonly import is_read_only
+
+__all__ = ["Member", "Schema", "Schemas", "fields_node", "hints", "members"]
+
+Schema = dict[str, Any]
+"""A node of a pydantic core schema."""
+
+# Nodes that read the same input as the node inside them.
+_WRAPPERS = {
+    "default": "schema",
+    "function-before": "schema",
+    "function-after": "schema",
+    "function-wrap": "schema",
+    "custom-error": "schema",
+    "nullable": "schema",
+    "lax-or-strict": "lax_schema",
+    "json-or-python": "json_schema",
+}
+
+
+class Schemas:
+    """The nodes of one core schema, with references followed."""
+
+    def __init__(self, root: Any) -> None:
+        self._definitions: dict[str, Schema] = {}
+        self.root = cast(Schema, root)
+        while self.root["type"] == "definitions":
+            self._definitions.update({item["ref"]: item for item in self.root["definitions"]})
+            self.root = self.root["schema"]
+
+    @property
+    def definitions(self) -> list[Schema]:
+        return list(self._definitions.values())
+
+    def follow(self, schema: Schema) -> Schema:
+        """The node that a reference stands for."""
+        while schema["type"] == "definition-ref":
+            schema = self._definitions[schema["schema_ref"]]
+        return schema
+
+    def unwrap(self, schema: Schema) -> Schema:
+        """The node that decides what JSON is read: below references, defaults, `None`, and validators."""
+        while True:
+            schema = self.follow(schema)
+            kind = schema["type"]
+            if kind in _WRAPPERS:
+                schema = schema[_WRAPPERS[kind]]
+            elif kind == "chain":
+                schema = schema["steps"][0]
+            elif kind == "model" and schema.get("root_model"):
+                schema = schema["schema"]
+            else:
+                return schema
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One field or computed field of a model, a dataclass or a TypedDict.
+
+    Attributes:
+        name: its Python name.
+        wire: the key under which it is written.
+        reads: the keys from which validation takes it.
+        path: validation also takes it from inside another key.
+        written: it is part of what is written.
+        read: the client is believed on it.
+        read_only: it is marked `ReadOnly`.
+        required: validation fails without it.
+        schema: the node of its value; `None` for computed fields.
+    """
+
+    name: str
+    wire: str
+    reads: frozenset[str]
+    path: bool
+    written: bool
+    read: bool
+    read_only: bool
+    required: bool
+    schema: Schema | None
+
+
+def fields_node(schemas: Schemas, schema: Schema) -> Schema | None:
+    """The node that lists the fields of a `model`, `dataclass` or `typed-dict` node; `None` where there is none."""
+    if schema["type"] == "typed-dict":
+        return schema
+    inner = schemas.unwrap(schema["schema"])
+    return inner if inner["type"] in ("model-fields", "dataclass-args") else None
+
+
+def members(schemas: Schemas, schema: Schema) -> Iterator[Member]:
+    """The members of a `model`, `dataclass` or `typed-dict` node."""
+    node = fields_node(schemas, schema)
+    if node is None:
+        return
+    fields = node["fields"]
+    named = fields.items() if isinstance(fields, dict) else ((field["name"], field) for field in fields)
+    by_alias, by_name = _reading(schema)
+    marked = read_only_names(schema.get("cls"))
+    for name, field in named:
+        reads, path = _reads(name, field.get("validation_alias"), by_alias, by_name)
+        kept = field.get("init", True)
+        excluded = field.get("serialization_exclude", False) or field.get("init_only", False)
+        yield Member(
+            name=name,
+            wire=field.get("serialization_alias", name),
+            reads=reads,
+            path=path,
+            written=not excluded,
+            read=kept and not field.get("serialization_exclude", False) and name not in marked,
+            read_only=name in marked,
+            required=kept and _required(schemas, schema["type"], field, node),
+            schema=field["schema"],
+        )
+    for field in node.get("computed_fields") or schema.get("computed_fields") or ():
+        yield Member(
+            name=field["property_name"],
+            wire=field.get("alias", field["property_name"]),
+            reads=frozenset(),
+            path=False,
+            written=not field.get("serialization_exclude", False),
+            read=False,
+            read_only=False,
+            required=False,
+            schema=None,
+        )
+
+
+def _reading(schema: Schema) -> tuple[bool, bool]:
+    config: dict[str, Any] = dict(schema.get("config") or {})
+    config |= getattr(schema.get("cls"), "model_config", {})
+    by_name = bool(config.get("validate_by_name") or config.get("populate_by_name"))
+    return config.get("validate_by_alias") is not False, by_name
+
+
+def _reads(name: str, alias: Any, by_alias: bool, by_name: bool) -> tuple[frozenset[str], bool]:
+    if alias is None:
+        return frozenset((name,)), False
+    paths = [[alias]] if isinstance(alias, str) else alias if isinstance(alias[0], list) else [alias]
+    keys = {path[0] for path in paths if len(path) == 1} if by_alias else set()
+    if by_name:
+        keys.add(name)
+    return frozenset(keys), by_alias and any(len(path) > 1 for path in paths)
+
+
+def _required(schemas: Schemas, kind: str, field: Schema, node: Schema) -> bool:
+    if kind == "typed-dict":
+        return bool(field.get("required", node.get("total", True)))
+    value = schemas.follow(field["schema"])
+    while value["type"].startswith("function-") and "schema" in value:
+        value = schemas.follow(value["schema"])
+    return bool(value["type"] != "default")
+
+
+@functools.lru_cache(maxsize=4096)
+def hints(cls: type) -> dict[str, Any]:
+    """The annotations of the fields of a model, a dataclass or a TypedDict, with what `Annotated` adds."""
+    fields = getattr(cls, "__pydantic_fields__", None)
+    if fields is not None:
+        return {name: Annotated[(field.annotation, *(field.metadata or [None]))] for name, field in fields.items()}
+    return typing.get_type_hints(typing.get_origin(cls) or cls, include_extras=True)
+
+
+def read_only_names(cls: type | None) -> frozenset[str]:
+    """The names of the fields of `cls` that are marked `ReadOnly`."""
+    return frozenset() if cls is None else frozenset(name for name, hint in hints(cls).items() if is_read_only(hint))
