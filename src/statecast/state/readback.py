@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType
 
 from .members import Member, Schema, Schemas, fields_node, hints, members
 
-__all__ = ["check_reads_back", "check_secrets", "check_no_cached_property", "reads_infinities"]
+__all__ = ["check_no_cached_property", "check_reads_back", "check_secrets", "reads_infinities"]
 
 _UNREADABLE = {
     "callable": "a callable is not JSON",
@@ -180,4 +180,6 @@ def check_no_cached_property(cls: type) -> None:
         for name, value in vars(base).items():
             inner = getattr(value, "wrapped", value)
             if isinstance(inner, functools.cached_property):
-                raise TypeError(f"{cls.__name__}.{name} is a cached_property, which no change of the state resets: use property")
+                raise TypeError(
+                    f"{cls.__name__}.{name} is a cached_property, which no change of the state resets: use property"
+                )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import types
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NotRequired, Required, Union, get_args, get_origin
 
 from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
-from typing_extensions import NotRequired, Required, TypeAliasType
+from typing_extensions import TypeAliasType
 
 __all__ = ["ReadOnly", "is_read_only"]
 
