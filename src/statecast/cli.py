@@ -46,7 +46,9 @@ def main() -> None:
 @_port
 @click.option("--path", default="/", help="Where the agent is served.")
 @click.option("--workers", default=1, type=click.IntRange(1), help="Processes. --max-runs is for each of them.")
-@click.option("--reload", is_flag=True, help="Start again when a file in the working directory changes. For development.")
+@click.option(
+    "--reload", is_flag=True, help="Start again when a file in the working directory changes. For development."
+)
 @click.option(
     "--debug",
     is_flag=True,
@@ -59,7 +61,9 @@ def main() -> None:
     type=click.FloatRange(0),
     help="Seconds that a cancelled run has to clean up: the client left, the time limit, shutdown.",
 )
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds after which a run is cancelled.  [none]")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), help="Seconds after which a run is cancelled.  [none]"
+)
 @click.option("--max-runs", type=click.IntRange(1), help="Concurrent runs; more get 503.  [no limit]")
 @click.option("--cors", multiple=True, help="An origin whose pages may call the agent. Can be given more than once.")
 @click.option("--inspector", "with_inspector", is_flag=True, help="Serve a page at /inspector that shows runs live.")

@@ -83,7 +83,9 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise LoadError(f"there is no module {error.name!r} in {os.getcwd()} or among the installed packages") from None
+            raise LoadError(
+                f"there is no module {error.name!r} in {os.getcwd()} or among the installed packages"
+            ) from None
         raise LoadError(f"{name} could not be imported: {_describe(error)}") from error
     except (Exception, SystemExit) as error:
         raise LoadError(f"{name} could not be imported: {_describe(error)}") from error
@@ -96,9 +98,7 @@ def _describe(error: BaseException) -> str:
         return f"{said} ({_shown(error.filename)}, line {error.lineno}: {(error.text or '').strip()})"
     ours = os.path.dirname(__file__)
     frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((ours, "<frozen"))
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<frozen"))
     ]
     own = [frame for frame in frames if not _is_installed(frame.filename)] or frames
     if not own:

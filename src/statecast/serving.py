@@ -139,7 +139,11 @@ def log_config(*, debug: bool = False) -> dict[str, Any]:
     """uvicorn's logging, and with it ours and the warnings of the author's code."""
     config = copy.deepcopy(LOGGING_CONFIG)
     config["formatters"]["default"]["()"] = RunFormatter
-    config["loggers"]["statecast"] = {"handlers": ["default"], "level": "DEBUG" if debug else "INFO", "propagate": False}
+    config["loggers"]["statecast"] = {
+        "handlers": ["default"],
+        "level": "DEBUG" if debug else "INFO",
+        "propagate": False,
+    }
     config["root"] = {"handlers": ["default"], "level": "WARNING"}
     return config
 
