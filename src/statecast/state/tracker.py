@@ -307,7 +307,7 @@ def detach(child: Node | Opaque, parent: Node) -> None:
     if not link[1]:
         del parents[id(parent)]
     if len(parents) == 1:
-        (reference, count, hint), = parents.values()
+        ((reference, count, hint),) = parents.values()
         if count == 1:
             child._parents = reference
             child._key = hint
