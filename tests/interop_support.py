@@ -74,11 +74,24 @@ def run_lines(name: str, lines: Iterable[Any], *, timeout: float = 60.0) -> list
     return [json.loads(line) for line in run_script(name, given, timeout=timeout).splitlines()]
 
 
-def run_client(url: str, *runs: dict[str, Any], client: str = "1.0.0", timeout: float = 30.0) -> list[dict[str, Any]]:
-    """Runs the real client: several inputs, in turn on one agent object. `client.mjs` says what an input may hold."""
-    request = {"url": url, "client": client, "runs": list(runs), "timeout": int(timeout * 1000)}
-    out: list[dict[str, Any]] = json.loads(run_script("client.mjs", json.dumps(request), timeout=timeout + 15))["runs"]
+def run_threads(
+    threads: Iterable[dict[str, Any]], *, client: str = "1.0.0", timeout: float = 20.0
+) -> list[list[dict[str, Any]]]:
+    """What the real client holds after each run of each thread. `client.mjs` says what a thread may hold.
+
+    Args:
+        timeout: seconds for each run.
+    """
+    request = {"client": client, "threads": list(threads), "timeout": int(timeout * 1000)}
+    runs = sum(len(thread["runs"]) for thread in request["threads"])
+    done = json.loads(run_script("client.mjs", json.dumps(request), timeout=timeout * runs + 15))
+    out: list[list[dict[str, Any]]] = done["threads"]
     return out
+
+
+def run_client(url: str, *runs: dict[str, Any], client: str = "1.0.0", **thread: Any) -> list[dict[str, Any]]:
+    """The same for the runs of one thread, which may begin with `state=`, `messages=`, `headers=`, `threadId=`."""
+    return run_threads([{"url": url, "runs": list(runs), **thread}], client=client)[0]
 
 
 def apply_patches(cases: Iterable[tuple[Any, list[dict[str, Any]]]]) -> list[dict[str, Any]]:

@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-// Runs a real HttpAgent and prints what an application would hold afterwards, as one JSON object.
+// Runs real HttpAgents and prints what an application would hold after each run, as one JSON object.
 //
-// Standard input: {url, client, runs: [...], timeout?}
-//   client   "1.0.0" or "0.0.59": which @ag-ui/client runs.
-//   runs     inputs, in turn on ONE agent, so that state, messages and open interrupts carry over as they do in an
-//            application. Members of the first: threadId, state, messages. Of every one: runId, tools, context,
-//            forwardedProps, headers; `say` (appends a user message), `messages` (appends them), `state` (sets it),
-//            `answers` ({interruptId: payload}, resumed with buildResumeArray; the payload {"abandon": true} dismisses),
-//            `abortAfter` (aborts at the nth event of that type: {type, count}).
-// Standard output: {runs: [{resolved, error, state, messages, events, warnings, ...}]}
+// Standard input: {client, threads: [{url, headers?, threadId?, state?, messages?, runs: [...]}], timeout?}
+//   client    "1.0.0" or "0.0.59": which @ag-ui/client runs.
+//   threads   one agent object each, one after the other.
+//   runs      inputs, in turn on that agent, so that state, messages and open interrupts carry over as they do in an
+//             application: {runId, tools, context, forwardedProps} as the client takes them; `say` (appends a user message),
+//             `messages` (appends them), `state` (sets it), `answers` ({interruptId: payload}, resumed with the client's own
+//             buildResumeArray; the payload {"abandon": true} dismisses), `sameRunId` (the run before's, as CopilotKit does
+//             when it resumes), `abortAfter` ({type, count}: aborts at the nth event of that type).
+// Standard output: {threads: [[{resolved, error, state, messages, events, warnings, ...}]]}
 //
 // The client resolves also when the run failed, and when a stream ends without a terminal event: `terminal` tells.
 import { readFileSync } from "node:fs";
@@ -35,7 +36,7 @@ function resume(agent, answers, buildResumeArray) {
   return buildResumeArray(agent.pendingInterrupts, entries);
 }
 
-async function one(agent, input, { buildResumeArray }, timeout) {
+async function once(agent, input, { buildResumeArray }, timeout) {
   const run = { events: [], warnings: [], terminal: null };
   if (input.state !== undefined) agent.state = input.state;
   if (input.messages) agent.addMessages(input.messages);
@@ -46,9 +47,11 @@ async function one(agent, input, { buildResumeArray }, timeout) {
   for (const name of ["runId", "tools", "context", "forwardedProps"]) {
     if (input[name] !== undefined) parameters[name] = input[name];
   }
-  if (input.answers) parameters.resume = resume(agent, input.answers, buildResumeArray);
   const seen = {};
   const subscriber = {
+    onRunInitialized({ input }) {
+      run.runId = input.runId;
+    },
     onEvent({ event }) {
       run.events.push(event.type);
       if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") run.terminal = event.type;
@@ -76,6 +79,7 @@ async function one(agent, input, { buildResumeArray }, timeout) {
   const quiet = listen(run.warnings);
   let timer;
   try {
+    if (input.answers) parameters.resume = resume(agent, input.answers, buildResumeArray);
     const expired = new Promise((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no end within ${timeout} ms`)), timeout);
     });
@@ -89,7 +93,8 @@ async function one(agent, input, { buildResumeArray }, timeout) {
     run.payload = error?.payload;
   } finally {
     clearTimeout(timer);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    // A turn of the loop, so that what nobody handled is in the list.
+    await new Promise((resolve) => setImmediate(resolve));
     quiet();
     process.off("unhandledRejection", unhandled);
     process.off("uncaughtException", unhandled);
@@ -102,16 +107,16 @@ async function one(agent, input, { buildResumeArray }, timeout) {
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 const client = await import(packages[request.client]);
-const [{ threadId, state, messages, headers, ...first }, ...more] = request.runs;
-const agent = new client.HttpAgent({
-  url: request.url,
-  headers,
-  threadId,
-  initialState: state,
-  initialMessages: messages,
-});
-// The constructor turns null into {}.
-if (state === null) agent.state = null;
-const runs = [];
-for (const input of [first, ...more]) runs.push(await one(agent, input, client, request.timeout ?? 30000));
-process.stdout.write(JSON.stringify({ runs }) + "\n", () => process.exit(0));
+const threads = [];
+for (const { url, headers, threadId, state, messages, runs } of request.threads) {
+  const agent = new client.HttpAgent({ url, headers, threadId, initialState: state, initialMessages: messages });
+  // The constructor turns null into {}.
+  if (state === null) agent.state = null;
+  const results = [];
+  for (const input of runs) {
+    const given = input.sameRunId ? { ...input, runId: results.at(-1).runId } : input;
+    results.push(await once(agent, given, client, request.timeout ?? 20000));
+  }
+  threads.push(results);
+}
+process.stdout.write(JSON.stringify({ threads }) + "\n", () => process.exit(0));

@@ -42,7 +42,7 @@ def test_the_client_carries_state_and_messages_over(client: str) -> None:
     ]
     app, bodies = _app(_sse(START, {"type": "STATE_SNAPSHOT", "snapshot": {"n": 1}}, *text, END), _sse(START, END))
     with serving(app) as url:
-        first, second = run_client(url, {"threadId": "t", "say": "hi"}, {"say": "again"}, client=client)
+        first, second = run_client(url, {"say": "hi"}, {"say": "again"}, client=client, threadId="t")
     assert first["resolved"]
     assert first["state"] == second["state"] == {"n": 1}
     assert [message["content"] for message in first["messages"]] == ["hi", "hello"]
@@ -56,7 +56,7 @@ def test_a_rejected_stream_and_a_warning_are_reported(client: str) -> None:
     patch = {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/no", "value": 1}]}
     app, _ = _app(_sse(START, patch, END), _sse(END))
     with serving(app) as url:
-        warned, rejected = run_client(url, {"threadId": "t"}, {}, client=client)
+        warned, rejected = run_client(url, {}, {}, client=client)
     assert warned["resolved"]
     assert "Failed to apply state patch" in warned["warnings"][0]
     assert not rejected["resolved"]

@@ -1,11 +1,11 @@
 """1.0 events for clients of the 0.0.x line, whose closed schemas end the run on some of what 1.0 added.
 
-The target is what `@ag-ui/client` 0.0.59 accepts; a request without `protocolVersion` comes from such a client. What is not
-in the table below passes unchanged: that client reads subagents, usage, metadata and reasoning.
+The target is what `@ag-ui/client` 0.0.59 accepts; a request without `protocolVersion` comes from such a client. What is
+not in the table below passes unchanged: that client reads subagents, usage, metadata and reasoning.
 
-One deviation, on purpose: versioning says that a downgrade must not change a run's outcome, but 0.0.59 knows only success
-and interrupt, and a run that was stopped must not be reported as success (L3). So it ends with RUN_ERROR and the code
-`STOPPED`, which user interfaces of that line treat as a stop.
+One deviation, on purpose: versioning says that a downgrade must not change a run's outcome, but 0.0.59 knows only
+success and interrupt, and a run that was stopped must not be reported as success (L3). So it ends with RUN_ERROR and the
+code `STOPPED`, which user interfaces of that line treat as a stop.
 """
 
 from __future__ import annotations
