@@ -50,17 +50,35 @@ class Schemas:
 
     def unwrap(self, schema: Schema) -> Schema:
         """The node that decides what JSON is read: below references, defaults, `None`, and validators."""
+        *_, last = self.chain(schema)
+        return last
+
+    def chain(self, schema: Schema) -> Iterator[Schema]:
+        """The nodes from this one down to the one that decides what JSON is read."""
         while True:
-            schema = self.follow(schema)
+            yield schema
             kind = schema["type"]
-            if kind in _WRAPPERS:
+            if kind == "definition-ref":
+                schema = self._definitions[schema["schema_ref"]]
+            elif kind in _WRAPPERS:
                 schema = schema[_WRAPPERS[kind]]
             elif kind == "chain":
                 schema = schema["steps"][0]
             elif kind == "model" and schema.get("root_model"):
                 schema = schema["schema"]
             else:
-                return schema
+                return
+
+    def is_custom(self, schema: Schema) -> bool:
+        """Whether the author's own function serializes the value, so that its JSON is not known from its type."""
+        return any(_is_custom(node.get("serialization")) for node in self.chain(schema))
+
+
+def _is_custom(serialization: Schema | None) -> bool:
+    if serialization is None or not serialization["type"].startswith("function-"):
+        return False
+    module = getattr(serialization["function"], "__module__", None) or ""
+    return not module.startswith("pydantic")
 
 
 @dataclass(frozen=True, slots=True)

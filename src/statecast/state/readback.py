@@ -53,15 +53,24 @@ class _Check:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._seen: set[int] = set()
+        self._config: dict[str, Any] = {}
 
     def node(self, schema: Schema, place: str) -> None:
+        if self._schemas.is_custom(schema):
+            return
         schema = self._schemas.unwrap(schema)
         if id(schema) in self._seen:
             return
         self._seen.add(id(schema))
         kind = schema["type"]
         if kind in ("model", "dataclass", "typed-dict"):
+            outer, self._config = self._config, schema.get("config") or self._config
             self._object(schema, place)
+            self._config = outer
+        elif kind == "bytes":
+            written = self._config.get("ser_json_bytes", "utf8")
+            if written != self._config.get("val_json_bytes", "utf8"):
+                raise TypeError(f"{place} would not read back what it writes: set val_json_bytes={written!r} too")
         elif kind in _UNREADABLE:
             raise TypeError(f"{place} would not read back what it writes: {_UNREADABLE[kind]}")
         elif kind == "dict":
@@ -81,7 +90,6 @@ class _Check:
         found = list(members(self._schemas, schema))
         readers: dict[str, Member] = {}
         writers: dict[str, Member] = {}
-        custom = "serialization" in schema or fields_node(self._schemas, schema) is None
         for member in found:
             where = f"{place}.{member.name}"
             for key in member.reads:
@@ -92,8 +100,7 @@ class _Check:
                 other = writers.setdefault(member.wire, member)
                 if other is not member:
                     raise TypeError(f"{where} and {place}.{other.name} are both written as {member.wire!r}")
-            if not custom:
-                self._member(member, where, cls)
+            self._member(member, where, cls, schema["type"] == "typed-dict")
         for member in found:
             reader = readers.get(member.wire)
             if member.written and not member.read and reader is not None and reader.read:
@@ -104,9 +111,11 @@ class _Check:
         if node is not None and "extras_schema" in node:
             self.node(node["extras_schema"], place)
 
-    def _member(self, member: Member, where: str, cls: type | None) -> None:
+    def _member(self, member: Member, where: str, cls: type | None, is_dict: bool) -> None:
         if not member.read and member.path:
             raise TypeError(f"{where} is not believed when a client sends it, so it cannot be read by an AliasPath")
+        if is_dict and (member.wire != member.name or not member.written):
+            raise TypeError(f"{where} has another name on the wire, or none: a TypedDict is written as it is, use State")
         if not member.written:
             if member.required:
                 raise TypeError(f"{where} is not sent, so it does not come back: give it a default")

@@ -9,7 +9,7 @@ import types
 from functools import cached_property
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, to_json
 from typing_extensions import is_typeddict
 
@@ -42,7 +42,7 @@ class StateType:
         self.annotation = annotation
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        except PydanticUserError as exc:
+        except (PydanticUserError, PydanticUndefinedAnnotation) as exc:
             raise TypeError(f"{_name(annotation)} cannot be a state: {exc.message}") from exc
         if self._adapter.pydantic_complete:
             _ = self._schemas
@@ -151,7 +151,7 @@ class StateType:
         if not self._adapter.pydantic_complete:
             try:
                 self._adapter.rebuild(raise_errors=True)
-            except PydanticUserError as exc:
+            except (PydanticUserError, PydanticUndefinedAnnotation) as exc:
                 raise TypeError(f"{_name(self.annotation)} cannot be a state: {exc.message}") from exc
         schemas = Schemas(self._adapter.core_schema)
         name = _name(self.annotation)
