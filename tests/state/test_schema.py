@@ -6,11 +6,11 @@ import decimal
 import enum
 import json
 import uuid
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError, computed_field
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from statecast.state import State, StateType
 
@@ -177,7 +177,17 @@ def test_default(annotation: Any, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "annotation",
-    [Stop, Row, Literal["a"], Color, int | str, Trip | Plain, Annotated[list[int], Field(min_length=1)], datetime.date, Box[int]],
+    [
+        Stop,
+        Row,
+        Literal["a"],
+        Color,
+        int | str,
+        Trip | Plain,
+        Annotated[list[int], Field(min_length=1)],
+        datetime.date,
+        Box[int],
+    ],
     ids=str,
 )
 def test_a_type_without_a_default_says_what_to_override(annotation: Any) -> None:

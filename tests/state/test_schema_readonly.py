@@ -66,7 +66,9 @@ def test_has_read_only(annotation: Any, has: bool) -> None:
     assert StateType(annotation).has_read_only is has
 
 
-@pytest.mark.parametrize("annotation", [Owned, OwnedAlias, Owned | None, Annotated[str | None, ReadOnly], Annotated[str, ReadOnly()]])
+@pytest.mark.parametrize(
+    "annotation", [Owned, OwnedAlias, Owned | None, Annotated[str | None, ReadOnly], Annotated[str, ReadOnly()]]
+)
 def test_the_mark_is_found_in_every_spelling(annotation: Any) -> None:
     made = type(State)("Made", (State,), {"__annotations__": {"f": annotation}, "f": "", "__module__": __name__})
     assert StateType(made).strip({"f": "evil"}) == {}

@@ -2,11 +2,21 @@
 
 import copy
 import dataclasses
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, computed_field, model_validator
-from typing_extensions import NotRequired, TypeAliasType, TypedDict
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    RootModel,
+    Tag,
+    computed_field,
+    model_validator,
+)
+from typing_extensions import TypeAliasType, TypedDict
 
 from statecast.state import ReadOnly, State, StateType
 
@@ -134,7 +144,11 @@ STRIPPED = [
     (CalledPet, {"kind": "dog", "lives": 99}, {"kind": "dog", "lives": 99}),
     (Cat | Dog, {"kind": "cat", "lives": 99}, {"kind": "cat"}),
     (Cat | Dog, {"kind": "dog", "lives": 99}, {"kind": "dog", "lives": 99}),
-    (list[Cat | Dog], [{"kind": "dog", "lives": 2}, {"kind": "cat", "lives": 99}], [{"kind": "dog", "lives": 2}, {"kind": "cat"}]),
+    (
+        list[Cat | Dog],
+        [{"kind": "dog", "lives": 2}, {"kind": "cat", "lives": 99}],
+        [{"kind": "dog", "lives": 2}, {"kind": "cat"}],
+    ),
     (Recursive, [[EVIL], EVIL], [[CLEAN], CLEAN]),
     (dict[str, Any], EVIL, EVIL),
     (Any, EVIL, EVIL),
@@ -166,7 +180,9 @@ def test_data_that_fits_no_member_of_a_union_loses_what_any_member_hides() -> No
     assert kind.strip({"kind": "bird", "lives": 9, "owner": "evil", "n": "x"}) == {"kind": "bird", "n": "x"}
 
 
-@pytest.mark.parametrize("data", [None, 3, "x", [], [[]], {"kind": ["unhashable"]}, {"item": 3, "children": {}, "by_name": []}])
+@pytest.mark.parametrize(
+    "data", [None, 3, "x", [], [[]], {"kind": ["unhashable"]}, {"item": 3, "children": {}, "by_name": []}]
+)
 @pytest.mark.parametrize("annotation", [Tree, Pet, Cat | Dog, list[Item], Pair, dict[str, Item], Table])
 def test_strip_leaves_data_of_another_shape_to_validation(annotation: Any, data: Any) -> None:
     StateType(annotation).strip(data)

@@ -115,7 +115,9 @@ class _Check:
         if not member.read and member.path:
             raise TypeError(f"{where} is not believed when a client sends it, so it cannot be read by an AliasPath")
         if is_dict and (member.wire != member.name or not member.written):
-            raise TypeError(f"{where} has another name on the wire, or none: a TypedDict is written as it is, use State")
+            raise TypeError(
+                f"{where} has another name on the wire, or none: a TypedDict is written as it is, use State"
+            )
         if not member.written:
             if member.required:
                 raise TypeError(f"{where} is not sent, so it does not come back: give it a default")
