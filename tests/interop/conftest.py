@@ -1,0 +1,70 @@
+"""All scenarios, played once with each real client against one real server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from interop_recording import Final, Recorder, Stream
+from interop_scenarios import SCENARIOS, Scenario
+from interop_support import CLIENTS, require_node, run_threads, serving
+
+
+@dataclass(frozen=True)
+class Played:
+    """A scenario after a client has played it: what the client held, what the agent held, what went over the wire."""
+
+    scenario: Scenario
+    client: str
+    results: list[dict[str, Any]]
+    finals: list[Final]
+    streams: list[Stream]
+
+
+@cache
+def _play(client: str) -> dict[str, Played]:
+    agents = {name: scenario.agent() for name, scenario in SCENARIOS.items()}
+    routes = [route for name, agent in agents.items() for route in agent.routes(f"/{name}", **SCENARIOS[name].options)]
+    recorder = Recorder(Starlette(routes=routes))
+    with serving(recorder) as url:
+        threads = [
+            {"url": url + name, "threadId": f"thread-{name}", "runs": scenario.runs, **scenario.thread}
+            for name, scenario in SCENARIOS.items()
+        ]
+        results = run_threads(threads, client=client)
+        finals = {name: agent.finals(len(SCENARIOS[name].runs)) for name, agent in agents.items()}
+    return {
+        name: Played(
+            SCENARIOS[name],
+            client,
+            result,
+            finals[name],
+            [stream for stream in recorder.streams if stream.path == f"/{name}"],
+        )
+        for name, result in zip(SCENARIOS, results, strict=True)
+    }
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    """The version of the client."""
+    version: str = request.param
+    return version
+
+
+@pytest.fixture(params=SCENARIOS)
+def played(request: pytest.FixtureRequest, client: str) -> Played:
+    """One scenario after one client has played it."""
+    require_node()
+    return _play(client)[request.param]
+
+
+@pytest.fixture
+def all_played(client: str) -> list[Played]:
+    """All scenarios after one client has played them."""
+    require_node()
+    return list(_play(client).values())

@@ -1,0 +1,90 @@
+"""Every event of every stream that the scenarios sent, against the protocol's models, the clients' schemas and a validator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ag_ui.core import Event, EventType
+from ag_ui_validate import create_validator
+from pydantic import BaseModel, TypeAdapter
+
+from interop_events import every_event
+from interop_support import schema_faults
+
+_model: TypeAdapter[Any] = TypeAdapter(Event)
+
+# What ag-ui-validate 0.4 reports as an error although AG-UI 1.0 allows it, and the rule that does.
+CONTRADICTS = {
+    "AGUI001": "L1: a stream may begin with RUN_ERROR",
+    "AGUI005": "L4: RUN_ERROR may follow RUN_FINISHED",
+    "AGUI101": "S2: a closed text message may be opened again",
+    "AGUI104": "S2: a closed tool call may be opened again",
+    "AGUI204": "S4: arguments are text, and not checked to be JSON",
+    "AGUI504": "T2: a result may be a list of content parts",
+}
+
+
+def unknown_members(value: Any, pointer: str = "") -> Iterator[str]:
+    """Pointers to the members that the protocol's models keep but do not know."""
+    if isinstance(value, BaseModel):
+        for name in value.model_extra or ():
+            yield f"{pointer}/{name}"
+        for name in type(value).model_fields:
+            yield from unknown_members(getattr(value, name), f"{pointer}/{name}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from unknown_members(item, f"{pointer}/{index}")
+
+
+def events_of(all_played: list[Any]) -> list[dict[str, Any]]:
+    return [event for played in all_played for stream in played.streams for event in stream.events]
+
+
+def test_unknown_members_are_found_at_every_depth() -> None:
+    message = {"id": "m", "role": "assistant", "toolCalls": [], "x": 1}
+    event = {"type": "MESSAGES_SNAPSHOT", "messages": [message], "y": 1}
+    assert list(unknown_members(_model.validate_python(event))) == ["/y", "/messages/0/x"]
+
+
+def test_every_event_is_one_of_the_protocols_models_with_no_unknown_member(all_played: list[Any]) -> None:
+    for event in [*events_of(all_played), *every_event()]:
+        assert (event, list(unknown_members(_model.validate_python(event, by_name=False, by_alias=True)))) == (
+            event,
+            [],
+        )
+
+
+def test_no_optional_member_is_sent_as_null(all_played: list[Any]) -> None:
+    """W6: null is data in open places only."""
+    for event in events_of(all_played):
+        for name in event.keys() - {"snapshot", "value", "event"}:
+            assert event[name] is not None, event
+
+
+def test_every_event_fits_the_schema_of_the_client_that_asked(all_played: list[Any], client: str) -> None:
+    events = events_of(all_played)
+    found = schema_faults(events, schema=client)
+    assert [(event, one["faults"]) for event, one in zip(events, found, strict=True) if one["faults"]] == []
+
+
+def test_the_scenarios_reach_every_type_that_may_go_out(all_played: list[Any]) -> None:
+    """All types of the protocol but the chunks, which go out as start, content and end (S5)."""
+    sent = {event["type"] for event in events_of(all_played)}
+    assert sent == {kind.value for kind in EventType if not kind.value.endswith("_CHUNK")}
+    assert len(sent) == 28
+
+
+def test_the_validator_finds_nothing_that_1_0_forbids(all_played: list[Any]) -> None:
+    for played in all_played:
+        validator = create_validator()
+        for stream in played.streams:
+            for event in stream.events:
+                validator.feed(event)
+        validator.finalize()
+        found = [
+            (one.rule, one.message)
+            for one in validator.report().diagnostics
+            if one.severity == "error" and one.rule not in CONTRADICTS
+        ]
+        assert (played.scenario.name, found) == (played.scenario.name, [])
