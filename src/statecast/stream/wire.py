@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, get_args
 
 from ag_ui.core import Event, RunAgentInput
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, list_all_errors
+from pydantic_core import core_schema, from_json
 
 from .shapes import EVENTS, INPUT, MAX_NOTES, UNKNOWN, Fault, Notes, Path, pointer_of, printable, strip
 
@@ -211,13 +211,28 @@ def version_warning(declared: str | None, ours: str = PROTOCOL_VERSION) -> str |
 
 # Faults
 
-# Messages of these kinds can hold a piece of the value that was found.
-_TELLING = {"value_error", "assertion_error"} | {
-    error["type"]
-    for error in list_all_errors()
-    if any(piece in error["message_template_python"] for piece in ("{error", "{tag", "{input", "{value"))
+# Kinds of error whose messages are pydantic's own and hold nothing of the value that was found.
+_SAFE = set(get_args(core_schema.ErrorType)) - {
+    "value_error",
+    "assertion_error",
+    "union_tag_invalid",
+    "json_invalid",
+    "get_attribute_error",
+    "iteration_error",
+    "mapping_type",
+    "bytes_invalid_encoding",
+    "date_parsing",
+    "date_from_datetime_parsing",
+    "time_parsing",
+    "datetime_parsing",
+    "datetime_object_invalid",
+    "datetime_from_date_parsing",
+    "time_delta_parsing",
+    "timezone_offset",
+    "url_parsing",
+    "url_syntax_violation",
+    "uuid_parsing",
 }
-_KNOWN = {error["type"] for error in list_all_errors()} - _TELLING
 
 
 def faults_of(
@@ -234,7 +249,7 @@ def faults_of(
     faults = []
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         kind = one["type"]
-        message = one["msg"] if debug or kind in _KNOWN else "Invalid value"
+        message = one["msg"] if debug or kind in _SAFE else "Invalid value"
         faults.append(Fault(at + _pointer(one["loc"], data, kind, notes), message, kind))
     return _merge(faults)
 
