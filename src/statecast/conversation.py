@@ -218,7 +218,9 @@ class Conversation(MutableSequence[Message]):
         wire = _dump(message)
         notes = Notes(sent=True)
         if strip(MESSAGE, wire, notes) is UNKNOWN or notes.warnings or notes.faults:
-            found = notes.warnings or [f"{fault.pointer}: {fault.message}" for fault in notes.faults] or [wire.get("role")]
+            found = (
+                notes.warnings or [f"{fault.pointer}: {fault.message}" for fault in notes.faults] or [wire.get("role")]
+            )
             rule = "X2" if "encryptedValueType" in str(found) else "W7"
             raise SequenceError(f"the message {wire.get('id')!r} is not as the protocol describes it: {found[0]}", rule)
         _message.validate_python(wire, by_alias=True, by_name=False)
@@ -229,7 +231,9 @@ class Conversation(MutableSequence[Message]):
         old = {entry.id: entry for entry in self._entries}
         new = {entry.id: entry for entry in entries}
         if len(new) < len(entries):
-            raise SequenceError("two messages would have the same id; assign to a slice to replace several at once", "L8")
+            raise SequenceError(
+                "two messages would have the same id; assign to a slice to replace several at once", "L8"
+            )
         followed = [id for id in old if id in new] + [id for id in new if id not in old]
         if followed != list(new):
             raise SequenceError(
@@ -241,7 +245,8 @@ class Conversation(MutableSequence[Message]):
         replaced = {entry.role for id, entry in new.items() if old.get(id) is not entry} & SPECIAL
         for role in removed - {entry.role for entry in entries}:
             raise SequenceError(
-                f"a client keeps its {role} messages unless the snapshot carries one: the last one cannot be removed", "M3"
+                f"a client keeps its {role} messages unless the snapshot carries one: the last one cannot be removed",
+                "M3",
             )
         for id, entry in old.items():
             if new.get(id) is not entry:

@@ -142,7 +142,9 @@ class Replica:
                 assert isinstance(finished, RunFinishedEvent)
                 outcome = finished.outcome
                 self.outcome = "success" if outcome is None else outcome.type
-                self.interrupts = list(outcome.interrupts) if outcome is not None and outcome.type == "interrupt" else []
+                self.interrupts = (
+                    list(outcome.interrupts) if outcome is not None and outcome.type == "interrupt" else []
+                )
             case "RUN_ERROR":
                 failed = model_of(event)
                 assert isinstance(failed, RunErrorEvent)

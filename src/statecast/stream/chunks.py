@@ -164,7 +164,8 @@ class Expander:
         for name in item.kind.describing:
             if name in chunk and chunk[name] != item.established[name]:
                 raise SequenceError(
-                    f"a chunk of the {item.kind.noun} {item.id!r} contradicts the {name} that its first chunk gave", "S5"
+                    f"a chunk of the {item.kind.noun} {item.id!r} contradicts the {name} that its first chunk gave",
+                    "S5",
                 )
 
 

@@ -130,9 +130,7 @@ class Sequence:
     def _begin_run(self) -> None:
         self._text = Items("text message", "messageId", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END")
         self._calls = Items("tool call", "toolCallId", "TOOL_CALL_START", "TOOL_CALL_END")
-        self._reasoning = Items(
-            "reasoning message", "messageId", "REASONING_MESSAGE_START", "REASONING_MESSAGE_END"
-        )
+        self._reasoning = Items("reasoning message", "messageId", "REASONING_MESSAGE_START", "REASONING_MESSAGE_END")
         # A span and the messages in it are open each for itself (R1), but what they share by id has one owner.
         self._spans = Items(
             "reasoning span", "messageId", "REASONING_START", "REASONING_END", owners=self._reasoning.owners
@@ -285,9 +283,7 @@ class Sequence:
             return
         for other, open in self._steps:
             if open == name:
-                raise SequenceError(
-                    f"STEP_FINISHED of {lane(owner)}: the step {name!r} belongs to {lane(other)}", "G3"
-                )
+                raise SequenceError(f"STEP_FINISHED of {lane(owner)}: the step {name!r} belongs to {lane(other)}", "G3")
         raise SequenceError(f"STEP_FINISHED: no step {name!r} is open; send STEP_STARTED first", "L6")
 
     def _step_finished(self, event: EventDict) -> None:
@@ -301,7 +297,9 @@ class Sequence:
             return
         role = event.get("role", "assistant")
         if role not in TEXT_ROLES:
-            raise SequenceError(f"TEXT_MESSAGE_START: a text message has one of the roles {', '.join(TEXT_ROLES)}", "S3")
+            raise SequenceError(
+                f"TEXT_MESSAGE_START: a text message has one of the roles {', '.join(TEXT_ROLES)}", "S3"
+            )
         known = self._known.get(event["messageId"])
         if known is None:
             return
@@ -351,7 +349,8 @@ class Sequence:
             owner = self._text.owners[parent]
             if (owner if tag is None else tag) != owner or self._calls.owners.get(id, owner) != owner:
                 raise SequenceError(
-                    f"TOOL_CALL_START: the call {id!r} is not of {lane(owner)}, as its parent message {parent!r} is", "T1"
+                    f"TOOL_CALL_START: the call {id!r} is not of {lane(owner)}, as its parent message {parent!r} is",
+                    "T1",
                 )
         if not self._producer:
             return
@@ -428,9 +427,7 @@ class Sequence:
     def _reasoning_started(self, event: EventDict) -> None:
         self._reasoning.started(event)
         if self._producer:
-            self._known.setdefault(
-                event["messageId"], _Known("reasoning", None, event.get("subagentRunId"), True)
-            )
+            self._known.setdefault(event["messageId"], _Known("reasoning", None, event.get("subagentRunId"), True))
 
     def _check_reasoning_content(self, event: EventDict) -> None:
         if event["messageId"] not in self._reasoning.open or "subagentRunId" in event:
