@@ -1,0 +1,131 @@
+"""One run's stream, judged event by event as a consumer would judge it, and more strictly where a producer is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ag_ui.core import Event, RunAgentInput
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from ..replica import ProtocolViolation, Replica
+from ..stream.wire import WireError, read_event, read_input
+from .failures import BrokenStream
+from .frames import FrameError, Frames
+
+__all__ = ["Transcript"]
+
+_event = TypeAdapter[Event](Event)
+
+_NULL_IS_DATA = {("STATE_SNAPSHOT", "snapshot"), ("CUSTOM", "value"), ("RAW", "event")}
+
+
+class Transcript:
+    """Takes the bytes or the events of a stream and keeps a `Replica` that starts from the run's input.
+
+    Args:
+        sent: the input in wire form, as it was sent.
+        held: the client's messages, in wire form: those of the input and the activities, which no input carries (I6).
+        strict: judge the producer: what a consumer would forgive with a warning is a fault too (W6, W7, D4).
+
+    Attributes:
+        input: the input as a model; `None` when it is not valid, so that the request must be refused.
+        events: the events as they were sent.
+        applied: the events as an application gets them: chunk events expanded.
+        payloads: the events in wire form.
+    """
+
+    def __init__(self, sent: dict[str, Any], *, held: list[dict[str, Any]] | None = None, strict: bool = True) -> None:
+        self.sent = sent
+        self.held = sent.get("messages", []) if held is None else held
+        self.strict = strict
+        self.events: list[Event] = []
+        self.applied: list[Event] = []
+        self.payloads: list[dict[str, Any]] = []
+        self.input: RunAgentInput | None = None
+        self._frames = Frames()
+        messages: list[Any] = []
+        try:
+            self.input, _ = read_input(sent)
+            held_input, _ = read_input({**sent, "messages": self.held})
+            messages = list(held_input.messages)
+        except WireError:
+            pass
+        self.replica = Replica(
+            state=sent.get("state", {}), messages=messages, protocol_version=sent.get("protocolVersion") or "1.0"
+        )
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that these bytes complete. Raises `BrokenStream`."""
+        fault: FrameError | None = None
+        try:
+            payloads = self._frames.feed(chunk)
+        except FrameError as error:
+            fault, payloads = error, error.events
+        events = [event for payload in payloads for event in self.take(payload)]
+        if fault is not None:
+            raise self._broken(fault.reason, fault.rule) from fault
+        return events
+
+    def take(self, payload: dict[str, Any]) -> list[Event]:
+        """Judges one event in wire form; empty when a consumer drops it. Raises `BrokenStream`."""
+        self.payloads.append(payload)
+        try:
+            known, unknown = read_event(payload)
+        except WireError as error:
+            raise self._broken(f"the last event is malformed: {error}", "W7") from error
+        if self.strict and unknown:
+            raise self._broken(f"the protocol does not describe a part of the last event: {unknown[0]}", "W7")
+        if known is None:
+            self._apply(payload)
+            return []
+        try:
+            event = _event.validate_python(known, by_alias=True, by_name=False)
+        except ValidationError as error:
+            raise self._broken(f"the last event is malformed: {error}", "W7") from error
+        if self.strict:
+            for pointer in _nulls(event):
+                raise self._broken(f"the last event has a null at {pointer}: leave the field out", "W6")
+        self._apply(payload)
+        self.events.append(event)
+        return [event]
+
+    def close(self) -> None:
+        """Says that the stream has ended. Raises `BrokenStream` when it was truncated."""
+        try:
+            self._frames.close()
+            self.applied.extend(self.replica.close())
+        except FrameError as error:
+            raise self._broken(error.reason, error.rule) from error
+        except ProtocolViolation as error:
+            raise self._broken(str(error), getattr(error, "rule", None)) from error
+
+    def _apply(self, payload: dict[str, Any]) -> None:
+        before = len(self.replica.warnings)
+        try:
+            self.applied.extend(self.replica.apply(payload))
+        except ProtocolViolation as error:
+            raise self._broken(str(error), getattr(error, "rule", None)) from error
+        if self.strict and len(self.replica.warnings) > before:
+            raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}")
+
+    def _broken(self, reason: str, rule: str | None = None) -> BrokenStream:
+        return BrokenStream(reason, rule, self.payloads)
+
+
+def _nulls(event: BaseModel) -> Iterator[str]:
+    """Pointers to the optional fields that were sent as null where the protocol says to leave them out (W6)."""
+    kind = str(getattr(getattr(event, "type", None), "value", ""))
+    pending: list[tuple[str, Any]] = [("", event)]
+    while pending:
+        pointer, value = pending.pop()
+        if isinstance(value, list):
+            pending.extend((f"{pointer}/{i}", item) for i, item in enumerate(value))
+        elif isinstance(value, BaseModel):
+            for name in value.model_fields_set & type(value).model_fields.keys():
+                member = getattr(value, name)
+                alias = type(value).model_fields[name].alias or name
+                if member is None and (kind, alias) not in _NULL_IS_DATA and not hasattr(value, "op"):
+                    yield f"{pointer}/{alias}"
+                elif isinstance(member, (list, BaseModel)):
+                    pending.append((f"{pointer}/{alias}", member))
