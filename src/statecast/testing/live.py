@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ag_ui.core import RunAgentInput
 from pydantic_core import to_json
@@ -15,8 +15,6 @@ from .result import Continue, RunResult
 from .stream import LiveStream
 from .transcript import Transcript
 
-if TYPE_CHECKING:
-    import httpx
 
 __all__ = ["RemoteRun", "open_input", "open_url", "run_url"]
 
@@ -109,9 +107,7 @@ def _wire_input(input: RunAgentInput | Mapping[str, Any] | str | None) -> dict[s
 class RemoteRun(LiveStream):
     """A run at a URL. Iterate it for its events; each was judged before you get it."""
 
-    def __init__(
-        self, transcript: Transcript, timeout: float | None, go_on: Continue, stack: AsyncExitStack
-    ) -> None:
+    def __init__(self, transcript: Transcript, timeout: float | None, go_on: Continue, stack: AsyncExitStack) -> None:
         super().__init__(transcript, timeout, go_on)
         self._stack = stack
         self._chunks: AsyncIterator[bytes] | None = None

@@ -156,9 +156,7 @@ def open_run(
     settings = Options(**{"state_interval": 0, "timeout": time_limit, **options})
 
     async def go_on(**changes: Any) -> RunResult:
-        return await run_agent(
-            made, headers=headers, timeout=timeout, time_limit=time_limit, **(options | changes)
-        )
+        return await run_agent(made, headers=headers, timeout=timeout, time_limit=time_limit, **(options | changes))
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[LiveRun]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ag_ui.core import Event, Message
-from typing_extensions import Self
 
 from .failures import BrokenStream, RunTimeout
 from .result import Continue, RunResult, make_result
