@@ -8,7 +8,10 @@ from typing import Any
 from ag_ui.core import Event, RunAgentInput
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from ..errors import SequenceError
 from ..replica import ProtocolViolation, Replica
+from ..stream.chunks import Expander
+from ..stream.rules import Sequence
 from ..stream.wire import WireError, read_event, read_input
 from .failures import BrokenStream
 from .frames import FrameError, Frames
@@ -26,7 +29,7 @@ class Transcript:
     Args:
         sent: the input in wire form, as it was sent.
         held: the client's messages, in wire form: those of the input and the activities, which no input carries (I6).
-        strict: judge the producer: what a consumer would forgive with a warning is a fault too (W6, W7, D4).
+        strict: judge the producer: what a consumer would forgive is a fault too (W6, W7, L2, D4, T3, …).
 
     Attributes:
         input: the input as a model; `None` when it is not valid, so that the request must be refused.
@@ -44,11 +47,15 @@ class Transcript:
         self.payloads: list[dict[str, Any]] = []
         self.input: RunAgentInput | None = None
         self._frames = Frames()
+        self._rules: Sequence | None = None
+        self._expander = Expander()
         messages: list[Any] = []
         try:
             self.input, _ = read_input(sent)
             held_input, _ = read_input({**sent, "messages": self.held})
             messages = list(held_input.messages)
+            if strict:
+                self._rules = Sequence(sent["threadId"], messages=messages, tools=self.input.tools or ())
         except WireError:
             pass
         self.replica = Replica(
@@ -86,6 +93,7 @@ class Transcript:
         if self.strict:
             for pointer in _nulls(event):
                 raise self._broken(f"the last event has a null at {pointer}: leave the field out", "W6")
+            self._check_rules(known)
         self._apply(payload)
         self.events.append(event)
         return [event]
@@ -108,6 +116,17 @@ class Transcript:
             raise self._broken(str(error), getattr(error, "rule", None)) from error
         if self.strict and len(self.replica.warnings) > before:
             raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}")
+
+    def _check_rules(self, event: dict[str, Any]) -> None:
+        if event["type"] == "RUN_STARTED" and len(self.payloads) == 1 and event["runId"] != self.sent.get("runId"):
+            raise self._broken(f"RUN_STARTED has the runId {event['runId']!r}, which is not the input's", "L2")
+        if self._rules is None:
+            return
+        try:
+            for one in self._expander.feed(event):
+                self._rules.advance(one)
+        except SequenceError as error:
+            raise self._broken(str(error), error.rule) from error
 
     def _broken(self, reason: str, rule: str | None = None) -> BrokenStream:
         return BrokenStream(reason, rule, self.payloads)
