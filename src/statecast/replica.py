@@ -22,6 +22,8 @@ from .stream.wire import PROTOCOL_VERSION, NotJSON, WireError, model_of, read_ev
 
 __all__ = ["ProtocolViolation", "Replica", "Truncated"]
 
+_ABSENT: Any = object()
+
 
 class ProtocolViolation(Exception):
     """The stream breaks the protocol: a consumer rejects it, and keeps what came before.
@@ -43,7 +45,7 @@ class Replica:
     """What a client holds after the events of a stream.
 
     Args:
-        state: the run input's state (I1).
+        state: the run input's state; left out, it is `{}`, and `None` is JSON null (I1).
         messages: the run input's messages, and what else the client shows (activities).
         protocol_version: the newest version that is not warned of.
 
@@ -55,13 +57,13 @@ class Replica:
     """
 
     def __init__(
-        self, *, state: Any = None, messages: Iterable[Message] = (), protocol_version: str = PROTOCOL_VERSION
+        self, *, state: Any = _ABSENT, messages: Iterable[Message] = (), protocol_version: str = PROTOCOL_VERSION
     ) -> None:
         self.warnings: list[str] = []
         self.interrupts: list[Interrupt] = []
         self.outcome: Literal["success", "interrupt", "cancelled"] | None = None
         self.error: RunErrorEvent | None = None
-        self._state = {} if state is None else deepcopy(state)
+        self._state = {} if state is _ABSENT else deepcopy(state)
         self._conversation = Conversation(messages, on_warning=self.warnings.append)
         self._version = protocol_version
         self._sequence = Sequence(None, side="consumer")
