@@ -15,7 +15,6 @@ from .result import Continue, RunResult
 from .stream import LiveStream
 from .transcript import Transcript
 
-
 __all__ = ["RemoteRun", "open_input", "open_url", "run_url"]
 
 
