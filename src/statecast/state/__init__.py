@@ -1,7 +1,10 @@
 """Tracked JSON values and the RFC 6902 patches that say what changed in them."""
 
-from .model import State
-from .readonly import ReadOnly
-from .schema import StateType
+from __future__ import annotations
 
-__all__ = ["ReadOnly", "State", "StateType"]
+from .containers import TrackedDict, TrackedList
+from .document import Delta, Document, Snapshot
+from .tracker import MISSING
+from .values import encode_json
+
+__all__ = ["MISSING", "Delta", "Document", "Snapshot", "TrackedDict", "TrackedList", "encode_json"]

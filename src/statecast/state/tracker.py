@@ -10,7 +10,7 @@ A *node* is a part of a state that can be edited: `TrackedDict`, `TrackedList`, 
 * `_old`: the *record*, what the document's consumer still holds of the members that were touched since the last take; `None`
   for a clean node. `{key: old value or MISSING}` for a node with named members; lists have a record of their own (lists.py).
   A node is appended to `tracker.dirty` when its record begins. Nothing is marked upwards: a take walks up from the dirty nodes.
-* `_spec`: what may stand in it (`Spec`), or `None` for any JSON.
+* `_spec`: what may stand in it (`Spec`), or `None` for any JSON. Of a model: `None` until its members are linked.
 
 Every edit has the same five steps, the first one outside the lock, as it may run code of authors (iterators, validators):
 
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 if TYPE_CHECKING:
     from .opaque import Opaque
 
-__all__ = ["LOOSE", "MISSING", "SLOTS", "Node", "Spec", "Tracker", "acquire", "attach", "detach", "living_parents"]
+__all__ = ["LOOSE", "MISSING", "PLAIN", "SLOTS", "Node", "Spec", "Tracker", "acquire", "attach", "detach", "living_parents"]
 
 
 class Missing:
@@ -52,6 +52,8 @@ class Missing:
 
 
 MISSING = Missing()
+PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types whose values are never linked to the nodes that hold them."""
 SLOTS = ("_tracker", "_parents", "_key", "_old", "_spec")
 
 
@@ -127,7 +129,7 @@ class Node:
     def _derive(self) -> dict[str, Any]:
         """JSON by wire name of the members that only the model's own serializer can tell: computed and custom serialised.
 
-        Called outside the lock, when this node or anything under it changed (D7: it is code of authors). What it gave when the
+        Called outside the lock, when this node or anything under it changed: it is code of authors. What it gave when the
         last take succeeded is kept in `_sent`; a difference is what is written.
         """
         return {}
@@ -144,7 +146,7 @@ class Tracker:
     """
 
     __slots__ = (
-        "__weakref__", "_saved", "_signalled", "_wake", "active", "debug", "dirty", "document", "edits", "lock", "log",
+        "__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "lock", "log",
         "on_change", "opaque", "original", "root", "warned",
     )  # fmt: skip
 
@@ -184,13 +186,11 @@ class Tracker:
     def release(self) -> None:
         """Ends what `acquire` began."""
         self.edits += 1
-        if self._wake:
-            self._wake = False
-            self.lock.release()
-            if self.on_change is not None:
-                self.on_change()
-        else:
-            self.lock.release()
+        wake = self._wake
+        self._wake = False
+        self.lock.release()
+        if wake and self.on_change is not None:
+            self.on_change()
 
     def link(self, value: Any, parent: Node, key: Any) -> None:
         """This value hangs at `key` now, if it is a node or an opaque value."""
@@ -205,6 +205,10 @@ class Tracker:
             detach(value, parent)
         elif self.opaque and (entry := self.opaque.get(id(value))) is not None:
             detach(entry, parent)
+
+    def set_root(self, value: Any) -> None:
+        """What the document holds now."""
+        self.root = weakref.ref(value) if isinstance(value, Node) else None
 
     def is_root(self, node: Node) -> bool:
         """Whether this node is the root of the document, which lives."""

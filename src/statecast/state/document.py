@@ -1,0 +1,313 @@
+"""Document: a tracked value and what its consumer holds; `take()` says what the consumer must be told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from jsonpatch import JsonPatch
+
+from ..errors import StateError
+from . import pointer
+from .edits import Changes
+from .intake import Intake, locate
+from .opaque import Opaque, text_of
+from .tracker import MISSING, PLAIN, Node, Tracker
+from .values import encode, jsonable, same
+
+__all__ = ["Delta", "Document", "Snapshot"]
+
+logger = logging.getLogger("statecast.state")
+T = TypeVar("T")
+
+FLOOR = 512
+"""A delta shorter than this many bytes is always sent as a delta; nothing is measured."""
+DIFFED = 64 * 1024
+"""Bytes of JSON up to which two whole values are compared."""
+TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """RFC 6902 operations that bring the consumer's copy up to date: `add`, `remove` and `replace` only.
+
+    Attributes:
+        ops: the operations; their values are plain JSON, copied: later edits change nothing.
+        json: their JSON text.
+    """
+
+    ops: list[dict[str, Any]]
+    json: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole value.
+
+    Attributes:
+        value: plain JSON, copied.
+        json: its JSON text.
+    """
+
+    value: Any
+    json: bytes
+
+
+class Document(Generic[T]):
+    """A value whose changes are found, and what its consumer holds of it.
+
+    Args:
+        value: JSON, or what is written as JSON. Plain dicts and lists are taken over as tracked ones: change `document.value`.
+        type: the type of the value, an annotation or a `StateType`; `None`: any JSON.
+        baseline: what the consumer holds now (`None` is JSON null). It is copied. `MISSING`: unknown, the first `take()` gives a
+            `Snapshot`.
+        debug: check every patch against a copy of the consumer's state. Costs the size of the state at each take, and keeps it
+            twice.
+        on_change: called once when the document goes from clean to dirty, in the thread that changed it, outside the lock.
+
+    Raises:
+        StateError: the value cannot be part of a state, or belongs to another document.
+    """
+
+    def __init__(
+        self,
+        value: T,
+        *,
+        type: Any = None,
+        baseline: Any = MISSING,
+        debug: bool = False,
+        on_change: Callable[[], None] | None = None,
+    ) -> None:
+        self.type = type
+        self.debug = debug
+        self._tracker = Tracker(self, on_change)
+        self._baseline = baseline if baseline is MISSING else jsonable(baseline)
+        self._fresh = baseline is MISSING
+        self._root: Any = MISSING
+        self._old_root: Any = MISSING
+        self._root_entry: Opaque | None = None
+        self._size: int | None = None
+        self._replace(value)
+        self._old_root = MISSING
+
+    @property
+    def value(self) -> T:
+        """The value: edit it, or assign a new one."""
+        return self._root  # type: ignore[no-any-return]
+
+    @value.setter
+    def value(self, value: T) -> None:
+        if value is not self._root:
+            self._replace(value)
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is anything whose changes only a comparison finds."""
+        return self.debug or bool(self._tracker.opaque)
+
+    def resync(self) -> None:
+        """The next `take()` is a `Snapshot`, even if nothing changed: what the consumer holds is in doubt."""
+        self._fresh = True
+
+    def touch(self, pointer: str = "") -> None:
+        """Something at this JSON pointer changed that Python could not show: the next `take()` looks at it.
+
+        Raises:
+            ValueError: not a pointer.
+            LookupError: there is nothing at it.
+        """
+        self.resync()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Changes of the block go out together, or not at all: if it raises, whatever was changed since it began is undone.
+
+        A batch in a batch is a savepoint. `take()` gives nothing while one is open. Values inside opaque objects are not undone.
+        """
+        tracker = self._tracker
+        with tracker.lock:
+            start = tracker.savepoint()
+        try:
+            yield
+        except BaseException:
+            with tracker.lock:
+                self._undo(start)
+                tracker.end_savepoint()
+            raise
+        with tracker.lock:
+            tracker.end_savepoint()
+
+    def take(self, *, delta: bool = True, compare: bool = True) -> Delta | Snapshot | None:
+        """What the consumer must be told to hold the value as it is now: `None` if it does.
+
+        Args:
+            delta: `False`: a change comes out as a `Snapshot`.
+            compare: `False`: do not compare, this time, the values whose changes Python does not show.
+
+        Raises:
+            StateError: something cannot be written. What the consumer is taken to hold does not move.
+        """
+        tracker = self._tracker
+        for attempt in range(TRIES):
+            with tracker.lock:
+                if tracker.log is not None:
+                    return None
+                changes = Changes(tracker)
+                changes.collect()
+                edits = tracker.edits
+                entries = list(tracker.opaque.values()) if compare else []
+                if not entries and not changes.models:
+                    return self._settle(changes, delta)
+                # Code of authors runs now: another thread may change the state meanwhile, and then it must run again.
+                if attempt < TRIES - 1:
+                    tracker.lock.release()
+                try:
+                    derived = {id(model): self._derive(model) for model in changes.models}
+                    texts = [(entry, self._text(entry)) for entry in entries]
+                finally:
+                    if attempt < TRIES - 1:
+                        tracker.lock.acquire()
+                if tracker.edits == edits:
+                    return self._settle(changes, delta, derived, texts)
+        return None
+
+    def _settle(self, changes: Changes, delta: bool, derived: Any = None, texts: Any = ()) -> Delta | Snapshot | None:
+        tracker = self._tracker
+        changes.derived = derived or {}
+        for entry, text in texts:
+            entry.text = text
+            if text != entry.sent:
+                changes.mark(entry)
+        taken = self._choose(changes, delta)
+        for node in tracker.dirty:
+            if node._tracker is tracker:
+                node._old = None
+        tracker.dirty = []
+        for model in changes.models:
+            model._sent = changes.derived[id(model)]
+        for entry in tracker.opaque.values():
+            entry.sent = entry.text
+        self._drop_unused()
+        self._fresh = False
+        self._baseline = self._old_root = MISSING
+        tracker.settle()
+        return taken
+
+    def _choose(self, changes: Changes, delta: bool) -> Delta | Snapshot | None:
+        """Delta, snapshot or nothing: all reasons are here, in the order in which they count."""
+        if self._fresh:
+            return self._snapshot(changes, "the consumer's copy is unknown")
+        reason = self._write(changes)
+        if reason is None and not changes.ops:
+            return None
+        if reason is None and not delta:
+            reason = "a delta was not asked for"
+        if reason is None and any(pointer.refused(op["path"]) for op in changes.ops):
+            reason = "known consumers refuse a path of the delta"
+        if reason is not None:
+            return self._snapshot(changes, reason)
+        text = encode(changes.ops)
+        if len(text) >= FLOOR:
+            if self._size is None:
+                self._size = len(encode(self._before(changes)))
+            if len(text) >= self._size:
+                return self._snapshot(changes, "the delta is not shorter than the state")
+        if self._size is not None:
+            self._size += len(text)
+        return Delta(changes.ops, text)
+
+    def _write(self, changes: Changes) -> str | None:
+        """Writes the operations. Returns the reason why they cannot say it."""
+        if self._baseline is not MISSING or self._old_root is not MISSING:
+            old = self._before(changes)
+            if self._old_root is MISSING and same(old, self._begin(changes)):
+                self._write_root(changes)
+                return None
+            return self._diff(changes, old, changes.plain(self._root))
+        if self._root_entry is not None:
+            entry = self._root_entry
+            return None if entry.text == entry.sent else self._diff(changes, entry.plain_sent(), entry.plain())
+        self._write_root(changes)
+        return None
+
+    def _write_root(self, changes: Changes) -> None:
+        if isinstance(self._root, Node):
+            changes.write(self._root, "")
+
+    def _diff(self, changes: Changes, old: Any, new: Any) -> str | None:
+        if old is MISSING:
+            return "the consumer's copy is unknown"
+        if same(old, new):
+            return None
+        if type(old) is not type(new) or type(new) not in (dict, list):
+            return "the root is not a container, or not the same kind of one"
+        if max(len(encode(old)), len(encode(new))) >= DIFFED:
+            return "the root was replaced and is too large to be compared"
+        changes.ops = JsonPatch.from_diff(old, new, optimization=False).patch
+        return None
+
+    def _begin(self, changes: Changes) -> Any:
+        return changes.before(self._root) if self._root_entry is None else self._root_entry.plain_sent()
+
+    def _before(self, changes: Changes) -> Any:
+        """What the consumer holds."""
+        if self._baseline is not MISSING:
+            return self._baseline
+        return changes.before(self._root if self._old_root is MISSING else self._old_root)
+
+    def _snapshot(self, changes: Changes, reason: str) -> Snapshot:
+        value = changes.plain(self._root)
+        text = encode(value)
+        self._size = len(text)
+        logger.debug("snapshot of %d bytes: %s", len(text), reason)
+        return Snapshot(value, text)
+
+    def _replace(self, value: Any) -> None:
+        tracker = self._tracker
+        intake = Intake(None, tracker)
+        value = intake.root(value)
+        tracker.lock.acquire()
+        try:
+            intake.admit(tracker)
+            if tracker.log is not None:
+                tracker.log.append((self._set_root, self._root))
+            if self._root is not MISSING:
+                tracker.signal()
+            self._set_root(value)
+        finally:
+            tracker.release()
+
+    def _set_root(self, value: Any) -> None:
+        tracker = self._tracker
+        if self._old_root is MISSING:
+            self._old_root = self._root
+        self._root = value
+        tracker.set_root(value)
+        self._root_entry = None if isinstance(value, Node) or type(value) in PLAIN else tracker.opaque.get(id(value))
+
+    def _undo(self, start: int) -> None:
+        log = self._tracker.log or []
+        while len(log) > start:
+            undo, *arguments = log.pop()
+            undo(*arguments)
+
+    def _derive(self, model: Node) -> dict[str, Any]:
+        try:
+            return model._derive()
+        except StateError as error:
+            raise StateError(error.reason, locate(model) + error.pointer) from error
+
+    def _text(self, entry: Opaque) -> bytes:
+        try:
+            return text_of(entry.value, entry.text)
+        except StateError as error:
+            raise StateError(error.reason, locate(entry) + error.pointer) from error.__cause__
+
+    def _drop_unused(self) -> None:
+        tracker = self._tracker
+        unused = [key for key, entry in tracker.opaque.items() if entry is not self._root_entry and not entry.hangs(tracker)]
+        for key in unused:
+            del tracker.opaque[key]

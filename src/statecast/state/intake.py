@@ -1,0 +1,414 @@
+"""What comes into a state: plain containers become tracked ones, what is not JSON is refused, and only then anything changes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from ..errors import StateError
+from . import pointer
+from .opaque import Opaque, text_of
+from .tracker import LOOSE, MISSING, PLAIN, Node, Spec, Tracker, acquire, attach, living_parents, tracker_of
+from .values import ATOMS, DEPTH, IMMUTABLE, MAPPING, NODE, NUMBER, REFUSED, SEQUENCE, TUPLE, immutable, kind_of, refusal
+
+__all__ = ["CONTAINERS", "Intake", "edit", "locate", "put", "touched"]
+
+CONTAINERS: dict[type, type[Any]] = {}
+"""`dict` and `list` -> the tracked class that stands for it."""
+
+TOO_DEEP = f"nested deeper than {DEPTH} levels"
+IN_ITSELF = "a container cannot be inside itself"
+
+
+class Intake:
+    """Prepares the values of one edit of `node`, outside the lock.
+
+    Args:
+        node: the node into which the values go, `None` for the root of a document.
+        tracker: the tracker that will have them.
+    """
+
+    __slots__ = ("_existing", "_foreign", "_fresh", "_known", "_links", "_models", "_open", "_path", "height", "node", "tracker")
+
+    def __init__(self, node: Node | None, tracker: Tracker) -> None:
+        self.node = node
+        self.tracker = tracker
+        self.height = 0
+        self._path: list[Any] = []
+        self._open: set[int] = set()
+        # One plain object met twice becomes one tracked container. The object is kept, as its id must stay its own.
+        self._known: dict[int, tuple[Any, Node]] = {}
+        self._fresh: dict[int, Node] = {}
+        self._foreign: dict[int, Opaque] = {}
+        self._models: list[Node] = []
+        self._existing: list[tuple[Node, int, str]] = []
+        # What hangs in fresh nodes but is shared already, or opaque: linked under the lock only.
+        self._links: list[tuple[Any, Node, Any]] = []
+
+    def member(self, value: Any, key: Any, spec: Spec | None = None) -> Any:
+        """What is stored for a value that goes to `key` of the node. Raises `StateError`."""
+        cls = type(value)
+        if cls in ATOMS or (cls is float and isfinite(value)):
+            return value
+        self._path.append(key)
+        value = self._take(value, spec)
+        self._path.pop()
+        return value
+
+    def root(self, value: Any) -> Any:
+        """What is stored for the value of a document. Raises `StateError`."""
+        return self._take(value, None)
+
+    def admit(self, tracker: Tracker) -> None:
+        """The last checks, under the lock. Raises `StateError`; if not, everything is ready to be linked to the node."""
+        if tracker is not self.tracker:
+            # The node entered a document in another thread meanwhile.
+            self._change_tracker(tracker)
+        if self.height or self._existing:
+            depth = 0 if self.node is None else depth_of(self.node)
+            if depth + self.height > DEPTH:
+                raise self._error(TOO_DEEP)
+            if self._existing:
+                above = set() if self.node is None else ancestors(self.node)
+                for node, level, where in self._existing:
+                    if id(node) in above:
+                        raise StateError(IN_ITSELF, where)
+                    if depth + level + height_of(node) - 1 > DEPTH:
+                        raise StateError(TOO_DEEP, where)
+        if tracker.active:
+            for key, entry in self._foreign.items():
+                tracker.opaque.setdefault(key, entry)
+            for model in self._models:
+                # Its derived members must be asked for before it can be written.
+                if model._old is None:
+                    tracker.begin(model, {})
+        for value, parent, key in self._links:
+            tracker.link(value, parent, key)
+
+    def _take(self, value: Any, spec: Spec | None) -> Any:
+        cls = type(value)
+        if cls in ATOMS:
+            return value
+        kind = kind_of(cls)
+        if kind == NUMBER:
+            if not isfinite(value):
+                raise self._error(f"{value!r} is not JSON")
+            return value
+        if kind == NODE:
+            return self._take_node(value, spec)
+        if kind == MAPPING or kind == SEQUENCE:
+            return self._take_container(value, kind, spec)
+        if kind == IMMUTABLE or kind == TUPLE:
+            try:
+                immutable(value)
+            except StateError as error:
+                if kind == IMMUTABLE:
+                    raise self._error(error.reason) from error.__cause__
+            else:
+                return value
+        if kind == REFUSED:
+            raise self._error(refusal(value))
+        self._take_foreign(value)
+        return value
+
+    def _take_container(self, value: Any, kind: int, spec: Spec | None) -> Node:
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        depth = len(self._path)
+        if id(value) in self._open:
+            raise self._error(IN_ITSELF)
+        if depth > DEPTH:
+            raise self._error(TOO_DEEP)
+        self._open.add(id(value))
+        self.height = max(self.height, depth + (self.node is None))
+        cls = CONTAINERS[dict if kind == MAPPING else list]
+        node = cls.__new__(cls)
+        node._tracker = self.tracker
+        node._spec = spec
+        self._fresh[id(node)] = node
+        inner = None if spec is None else spec.inner
+        if kind == MAPPING:
+            self._fill_dict(node, value, inner)
+        else:
+            self._fill_list(node, value, inner)
+        self._open.discard(id(value))
+        self._known[id(value)] = (value, node)
+        if self.tracker.original is not None:
+            self.tracker.original(value, node)
+        return node  # type: ignore[no-any-return]
+
+    def _fill_dict(self, node: Any, value: dict[Any, Any], inner: Spec | None) -> None:
+        reference = weakref.ref(node)
+        for key, member in list(value.items()):
+            if type(key) is not str:
+                if not isinstance(key, str):
+                    self._path.append(repr(key))
+                    raise self._error(f"a key must be a string, not {type(key).__qualname__}")
+                key = str.__str__(key)
+            if type(member) not in ATOMS:
+                member = self._inside(member, node, reference, key, inner)
+            dict.__setitem__(node, key, member)
+
+    def _fill_list(self, node: Any, value: list[Any], inner: Spec | None) -> None:
+        reference = weakref.ref(node)
+        members = list(value)
+        for index, member in enumerate(members):
+            if type(member) not in ATOMS:
+                members[index] = self._inside(member, node, reference, index, inner)
+        list.extend(node, members)
+
+    def _inside(self, value: Any, parent: Node, reference: weakref.ref[Node], key: Any, spec: Spec | None) -> Any:
+        self._path.append(key)
+        taken = self._take(value, spec)
+        self._path.pop()
+        if id(taken) in self._fresh:
+            if taken._parents is None:
+                taken._parents = reference
+                taken._key = key
+            else:
+                attach(taken, parent, key)
+        elif type(taken) not in PLAIN and (isinstance(taken, Node) or id(taken) in self._foreign):
+            self._links.append((taken, parent, key))
+        return taken
+
+    def _take_foreign(self, value: Any) -> None:
+        if id(value) not in self._foreign:
+            try:
+                # A known one keeps its text: the next compare finds out whether it changed, at all its places.
+                entry = self.tracker.opaque.get(id(value)) or Opaque(value, text_of(value))
+            except StateError as error:
+                raise self._error(error.reason, error.pointer) from error.__cause__
+            self._foreign[id(value)] = entry
+
+    def _take_node(self, node: Node, spec: Spec | None) -> Node:
+        tracker = tracker_of(node)
+        if id(node) in self._fresh:
+            return node
+        if node._names is not None and node._spec is None:
+            self._take_model(node)
+        elif tracker is not self.tracker:
+            if self.tracker is LOOSE:
+                self._follow(tracker)
+            else:
+                self._move(node, tracker)
+        if spec is not None and node._names is None and node._spec is not spec:
+            if node._spec is not None:
+                raise self._error("this container has another item type: assign a copy of it")
+            node._spec = spec
+        where = ("" if self.node is None else locate(self.node)) + pointer.join(*self._path)
+        self._existing.append((node, len(self._path) + (self.node is None), where))
+        return node
+
+    def _take_model(self, model: Node) -> None:
+        # A model that was never part of a state holds plain containers, and nothing in it knows where it hangs.
+        if id(model) in self._open:
+            raise self._error(IN_ITSELF)
+        self._open.add(id(model))
+        model._tracker = self.tracker
+        reference = weakref.ref(model)
+        names = model._names or {}
+        depth = len(self._path)
+
+        def take(value: Any, key: str, spec: Spec | None = None) -> Any:
+            if type(value) in ATOMS:
+                return value
+            taken = self._inside(value, model, reference, key, spec)
+            if depth + 1 > DEPTH:
+                self._path.append(names.get(key, key))
+                raise self._error(TOO_DEEP)
+            return taken
+
+        model._adopt(take)
+        model._spec = LINKED
+        self._open.discard(id(model))
+        if model._derives:
+            self._models.append(model)
+
+    def _move(self, node: Node, old: Tracker) -> None:
+        """Makes everything that is connected with `node` part of this tracker, unless another living document holds it."""
+        tracker = self.tracker
+        with old.lock:
+            nodes = connected(node)
+            if old.active and (old.log is not None or any(old.is_root(one) for one in nodes)):
+                raise self._error("this belongs to another document: assign a copy.deepcopy of it")
+            for one in nodes:
+                one._tracker = tracker
+                one._old = None
+        for one in nodes:
+            if one._derives:
+                self._models.append(one)
+            for key, member in list(one._members()):
+                if type(member) not in PLAIN and not isinstance(member, Node) and kind_of(type(member)) > IMMUTABLE:
+                    self._take_foreign(member)
+                    self._links.append((member, one, key))
+
+    def _follow(self, tracker: Tracker) -> None:
+        """Something of a document enters a loose node: this follows it into the document."""
+        if self.node is not None:
+            Intake(None, tracker)._move(self.node, LOOSE)
+        self._change_tracker(tracker)
+
+    def _change_tracker(self, tracker: Tracker) -> None:
+        self.tracker = tracker
+        for node in (*self._fresh.values(), *self._models):
+            node._tracker = tracker
+
+    def _error(self, reason: str, inside: str = "") -> StateError:
+        where = "" if self.node is None else locate(self.node)
+        return StateError(reason, where + pointer.join(*self._path) + inside)
+
+
+class _Linked:
+    inner = whole = None
+
+    def item(self, value: Any) -> Any:
+        return value
+
+
+LINKED: Spec = _Linked()
+"""The spec of a model whose members know where they hang."""
+
+
+def edit(node: Node, changes: Mapping[str, Any], specs: Mapping[str, Spec | None] | None = None) -> None:
+    """Sets members of a node that has named ones, all or none; `MISSING` as a value deletes one.
+
+    Args:
+        node: a dict, or a model.
+        changes: key or field -> value. A value that is there already, the same object, is no change.
+        specs: key or field -> the spec for a container that is built for it.
+
+    Raises:
+        StateError: a value cannot be part of the state. Nothing was changed then.
+    """
+    intake = Intake(node, tracker_of(node))
+    names = node._names or {}
+    taken = {}
+    for key, value in changes.items():
+        if value is MISSING or node._raw().get(key, MISSING) is value:
+            taken[key] = value
+        else:
+            taken[key] = intake.member(value, names.get(key, key), specs.get(key) if specs else None)
+    tracker = acquire(node)
+    try:
+        intake.admit(tracker)
+        for key, value in taken.items():
+            put(tracker, node, key, value)
+    finally:
+        tracker.release()
+
+
+def touched(node: Node) -> None:
+    """Notes that what a model derives may have changed, without any member having changed."""
+    tracker = acquire(node)
+    try:
+        if node._old is None:
+            tracker.begin(node, {})
+    finally:
+        tracker.release()
+
+
+def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True) -> None:
+    """One change of a named member, under the lock: noted, done, linked. `MISSING` deletes it."""
+    raw = node._raw()
+    old = dict.get(raw, key, MISSING)
+    if old is value:
+        return
+    record = node._old
+    if record is None:
+        record = tracker.begin(node, {})
+    if key not in record:
+        record[key] = old
+    if log and tracker.log is not None:
+        order = None
+        if value is MISSING and next(reversed(raw)) != key and tracker.first_deletion(node):
+            order = list(raw)
+        tracker.log.append((_put_back, tracker, node, key, old, order))
+    if value is MISSING:
+        dict.__delitem__(raw, key)
+    else:
+        dict.__setitem__(raw, key, value)
+    if type(old) not in PLAIN:
+        tracker.unlink(old, node)
+    if type(value) not in PLAIN:
+        tracker.link(value, node, key)
+
+
+def _put_back(tracker: Tracker, node: Node, key: str, old: Any, order: list[str] | None) -> None:
+    put(tracker, node, key, old, log=False)
+    if order is not None:
+        raw = node._raw()
+        members = {key: dict.__getitem__(raw, key) for key in order}
+        dict.clear(raw)
+        dict.update(raw, members)
+
+
+# Where a node stands. Under the lock, or for the text of an error only
+
+
+def depth_of(node: Node) -> int:
+    """How many containers stand inside each other down to this node, itself included, on its longest way."""
+    depth = 1
+    while True:
+        parents = [parent for parent, _, _ in living_parents(node)]
+        if not parents:
+            return depth
+        if len(parents) > 1:
+            return depth + max(map(depth_of, parents))
+        node = parents[0]
+        depth += 1
+
+
+def height_of(node: Node, known: dict[int, int] | None = None) -> int:
+    """How many containers stand inside each other from this node down, itself included."""
+    known = {} if known is None else known
+    height = known.get(id(node))
+    if height is None:
+        inside = [height_of(member, known) for _, member in node._members() if isinstance(member, Node)]
+        height = known[id(node)] = 1 + max(inside, default=0)
+    return height
+
+
+def ancestors(node: Node) -> set[int]:
+    """The ids of the node and of everything above it."""
+    seen = {id(node)}
+    todo = [node]
+    while todo:
+        for parent, _, _ in living_parents(todo.pop()):
+            if id(parent) not in seen:
+                seen.add(id(parent))
+                todo.append(parent)
+    return seen
+
+
+def connected(node: Node) -> list[Node]:
+    """The node and all that is above or below it, or above or below that, and so on, as far as its tracker reaches."""
+    tracker = node._tracker
+    seen = {id(node): node}
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        near = [member for _, member in one._members() if isinstance(member, Node)]
+        near += [parent for parent, _, _ in living_parents(one)]
+        for other in near:
+            if id(other) not in seen and tracker_of(other) is tracker:
+                seen[id(other)] = other
+                todo.append(other)
+    return list(seen.values())
+
+
+def locate(node: Node) -> str:
+    """The pointer of a node in its document, one of them if there are several."""
+    tokens: list[str | int] = []
+    for _ in range(DEPTH):
+        found = next(living_parents(node), None)
+        if found is None:
+            break
+        parent, count, hint = found
+        places = parent._places(node, hint, count)
+        key = places[0] if places else hint
+        tokens.append((parent._names or {}).get(key, key) if isinstance(key, str) else key)
+        node = parent
+    return pointer.join(*reversed(tokens))

@@ -1,0 +1,136 @@
+"""The edit script of a list: the fewest additions, removals and replacements that its hunks need."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from .splices import Hunk
+from .tracker import PLAIN
+
+__all__ = ["script"]
+
+Step = tuple[str, int]
+SMALL = 4096
+"""Pairs of items up to which the longest common subsequence is found exactly."""
+
+
+def script(hunks: list[Hunk], items: list[Any], equal: Callable[[Any, Any], bool], whole: set[int]) -> list[Step]:
+    """The operations `(op, index)` in the order in which they are applied; values are `items[index]`.
+
+    Args:
+        equal: whether an old item is, in JSON, a new one that is another object.
+        whole: receives the indices at which nothing more is to be written: new there, or equal.
+    """
+    steps: list[Step] = []
+    for lo, hi, old in hunks:
+        new = list.__getitem__(items, slice(lo, hi))
+        _hunk(old, new, lo, equal, whole, steps)
+    return steps
+
+
+def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], steps: list[Step]) -> None:
+    def alike(before: int, after: int) -> bool:
+        if old[before] is new[after]:
+            return True
+        if equal(old[before], new[after]):
+            whole.add(lo + after)
+            return True
+        return False
+
+    first, last_old, last_new = 0, len(old), len(new)
+    while first < last_old and first < last_new and alike(first, first):
+        first += 1
+    while last_old > first and last_new > first and alike(last_old - 1, last_new - 1):
+        last_old -= 1
+        last_new -= 1
+    anchors: list[tuple[int, int]] = []
+    if last_old > first and last_new > first and (last_old - first > 1 or last_new - first > 1):
+        anchors = common(old[first:last_old], new[first:last_new])
+        anchors = [(first + before, first + after) for before, after in anchors]
+    by_place = [(at, at) for at in range(first, min(last_old, last_new)) if old[at] is new[at] or equal(old[at], new[at])]
+    if _count(by_place, first, last_old, last_new) <= _count(anchors, first, last_old, last_new):
+        anchors = by_place
+    before = after = first
+    for next_before, next_after in (*anchors, (last_old, last_new)):
+        for at in range(min(next_before - before, next_after - after)):
+            steps.append(("replace", lo + after + at))
+            whole.add(lo + after + at)
+        removed, added = next_before - before, next_after - after
+        for _ in range(added, removed):
+            steps.append(("remove", lo + next_after))
+        for at in range(removed, added):
+            steps.append(("add", lo + after + at))
+            whole.add(lo + after + at)
+        if next_after < last_new and old[next_before] is not new[next_after]:
+            whole.add(lo + next_after)
+        before, after = next_before + 1, next_after + 1
+
+
+def _count(anchors: list[tuple[int, int]], first: int, last_old: int, last_new: int) -> int:
+    count = 0
+    before = after = first
+    for next_before, next_after in (*anchors, (last_old, last_new)):
+        count += max(next_before - before, next_after - after)
+        before, after = next_before + 1, next_after + 1
+    return count
+
+
+def common(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+    """A long common subsequence: pairs of places at which both lists have the same item."""
+    ones, twos = list(map(identity, old)), list(map(identity, new))
+    if len(ones) * len(twos) <= SMALL:
+        return _exact(ones, twos)
+    return _unique(ones, twos)
+
+
+def identity(item: Any) -> Any:
+    """Equal for two items that are the same object, or the same JSON scalar."""
+    kind = type(item)
+    if kind not in PLAIN:
+        return id(item)
+    return kind, repr(item) if kind is float else item
+
+
+def _exact(ones: list[Any], twos: list[Any]) -> list[tuple[int, int]]:
+    width = len(twos) + 1
+    best = [[0] * width for _ in range(len(ones) + 1)]
+    for before in range(len(ones) - 1, -1, -1):
+        row, below = best[before], best[before + 1]
+        for after in range(len(twos) - 1, -1, -1):
+            row[after] = below[after + 1] + 1 if ones[before] == twos[after] else max(below[after], row[after + 1])
+    pairs = []
+    before = after = 0
+    while before < len(ones) and after < len(twos):
+        if ones[before] == twos[after]:
+            pairs.append((before, after))
+            before += 1
+            after += 1
+        elif best[before + 1][after] >= best[before][after + 1]:
+            before += 1
+        else:
+            after += 1
+    return pairs
+
+
+def _unique(ones: list[Any], twos: list[Any]) -> list[tuple[int, int]]:
+    """Over the items that are in each list once: the longest increasing run of their places, in n log n."""
+    in_ones, in_twos = Counter(ones), Counter(twos)
+    places = {one: at for at, one in enumerate(ones) if in_ones[one] == 1 and in_twos.get(one) == 1}
+    pairs = [(places[two], after) for after, two in enumerate(twos) if two in places]
+    ends: list[int] = []
+    end_pairs: list[int] = []
+    previous: list[int] = []
+    for index, (before, _) in enumerate(pairs):
+        at = bisect_left(ends, before)
+        previous.append(end_pairs[at - 1] if at else -1)
+        ends[at : at + 1] = [before]
+        end_pairs[at : at + 1] = [index]
+    run = []
+    index = end_pairs[-1] if end_pairs else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = previous[index]
+    return run[::-1]
