@@ -308,6 +308,8 @@ class Document(Generic[T]):
 
     def _drop_unused(self) -> None:
         tracker = self._tracker
-        unused = [key for key, entry in tracker.opaque.items() if entry is not self._root_entry and not entry.hangs(tracker)]
+        unused = [
+            key for key, entry in tracker.opaque.items() if entry is not self._root_entry and not entry.hangs(tracker)
+        ]
         for key in unused:
             del tracker.opaque[key]

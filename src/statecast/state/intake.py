@@ -11,7 +11,20 @@ from ..errors import StateError
 from . import pointer
 from .opaque import Opaque, text_of
 from .tracker import LOOSE, MISSING, PLAIN, Node, Spec, Tracker, acquire, attach, living_parents, tracker_of
-from .values import ATOMS, DEPTH, IMMUTABLE, MAPPING, NODE, NUMBER, REFUSED, SEQUENCE, TUPLE, immutable, kind_of, refusal
+from .values import (
+    ATOMS,
+    DEPTH,
+    IMMUTABLE,
+    MAPPING,
+    NODE,
+    NUMBER,
+    REFUSED,
+    SEQUENCE,
+    TUPLE,
+    immutable,
+    kind_of,
+    refusal,
+)
 
 __all__ = ["CONTAINERS", "Intake", "edit", "locate", "put", "touched"]
 
@@ -30,7 +43,19 @@ class Intake:
         tracker: the tracker that will have them.
     """
 
-    __slots__ = ("_existing", "_foreign", "_fresh", "_known", "_links", "_models", "_open", "_path", "height", "node", "tracker")
+    __slots__ = (
+        "_existing",
+        "_foreign",
+        "_fresh",
+        "_known",
+        "_links",
+        "_models",
+        "_open",
+        "_path",
+        "height",
+        "node",
+        "tracker",
+    )
 
     def __init__(self, node: Node | None, tracker: Tracker) -> None:
         self.node = node

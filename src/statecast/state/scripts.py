@@ -50,7 +50,9 @@ def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], 
     if last_old > first and last_new > first and (last_old - first > 1 or last_new - first > 1):
         anchors = common(old[first:last_old], new[first:last_new])
         anchors = [(first + before, first + after) for before, after in anchors]
-    by_place = [(at, at) for at in range(first, min(last_old, last_new)) if old[at] is new[at] or equal(old[at], new[at])]
+    by_place = [
+        (at, at) for at in range(first, min(last_old, last_new)) if old[at] is new[at] or equal(old[at], new[at])
+    ]
     if _count(by_place, first, last_old, last_new) <= _count(anchors, first, last_old, last_new):
         anchors = by_place
     before = after = first

@@ -33,7 +33,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 if TYPE_CHECKING:
     from .opaque import Opaque
 
-__all__ = ["LOOSE", "MISSING", "PLAIN", "SLOTS", "Node", "Spec", "Tracker", "acquire", "attach", "detach", "living_parents"]
+__all__ = [
+    "LOOSE",
+    "MISSING",
+    "PLAIN",
+    "SLOTS",
+    "Node",
+    "Spec",
+    "Tracker",
+    "acquire",
+    "attach",
+    "detach",
+    "living_parents",
+]
 
 
 class Missing:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import deque
-from collections.abc import Callable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -268,5 +267,3 @@ def same(one: Any, two: Any) -> bool:
     if cls is float:
         return bool(one == two) and (one != 0.0 or copysign(1.0, one) == copysign(1.0, two))
     return bool(one == two)
-
-
