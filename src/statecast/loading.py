@@ -120,5 +120,4 @@ def _is_agent_class(value: Any) -> bool:
 
 
 def _a(value: Any) -> str:
-    kind = f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
-    return kind
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"

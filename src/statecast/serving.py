@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import logging
@@ -110,10 +111,8 @@ def serve_agent(agent: Agent[Any], options: Serving, announce: Callable[[str], N
     """Serves an agent in this process until it is told to stop. See `serve`."""
     _end_quietly()
     server = _Server(uvicorn.Config(options.app(agent), **options.uvicorn_options()), announce)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         server.run()
-    except KeyboardInterrupt:
-        pass
     sys.exit(0 if server.started else 1)
 
 

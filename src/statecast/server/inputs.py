@@ -45,8 +45,9 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
     """Validates an input, already parsed JSON, and the state in it.
 
     An input *carries no state* when `state` is absent or `{}`, which both standard clients send at first, or `null` where
-    the type takes no null: then `initial_state` gives the value. What `load_state` returns is read in the same way, so it
-    can drop a state by returning `{}`.
+    the type takes no null: then `initial_state` gives the value. What `load_state` returns is taken in the same way, so it
+    can drop a state by returning `{}`. It is believed: what a client may not say is taken out before, and `ReadOnly`
+    members that are then missing come from `initial_state`.
 
     Args:
         debug: messages of the author's own validators may name what they refused.
@@ -61,16 +62,14 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
     arrived = data.get("state", _ABSENT) if isinstance(data, dict) else _ABSENT
     if _carries_none(service, arrived):
         return _initial(service, given, {} if arrived is _ABSENT else arrived, warnings)
-    try:
-        loaded = service.load_state(_copied(arrived) if getattr(service, "loads_state", True) else arrived)
-    except Exception as error:
-        logger.warning("%s.load_state refused a state", service.name, exc_info=error)
-        message = f"load_state: {type(error).__name__}: {error}" if debug else "this state cannot be loaded"
-        raise invalid([Fault("/state", message, "load_state")]) from None
+    kind = service.state_type
+    loaded = _load(service, kind.strip(arrived), debug=debug)
     if _carries_none(service, loaded):
         return _initial(service, given, arrived, warnings)
+    if kind.has_read_only:
+        loaded = kind.fill(loaded, _initial_state(service))
     try:
-        value = service.state_type.read(loaded)
+        value = kind.validate(loaded)
     except ValidationError as error:
         raise invalid(faults(error, loaded, prefix="/state", debug=debug)) from None
     return Prepared(given, value, arrived, warnings)
@@ -94,8 +93,24 @@ def _carries_none(service: Service, state: Any) -> bool:
 
 
 def _initial(service: Service, given: RunAgentInput, baseline: Any, warnings: list[str]) -> Prepared:
+    return Prepared(given, _initial_state(service), baseline, warnings, from_client=False)
+
+
+def _initial_state(service: Service) -> Any:
     # Copied, as an author may return an object that all runs share.
-    return Prepared(given, copy.deepcopy(service.initial_state()), baseline, warnings, from_client=False)
+    return copy.deepcopy(service.initial_state())
+
+
+def _load(service: Service, state: Any, *, debug: bool) -> Any:
+    """What `load_state` makes of a state that the client is believed on. An exception there means that it is refused."""
+    if not getattr(service, "loads_state", True):
+        return state
+    try:
+        return service.load_state(_copied(state))
+    except Exception as error:
+        logger.warning("%s.load_state refused a state", service.name, exc_info=error)
+        message = f"load_state: {type(error).__name__}: {error}" if debug else "this state cannot be loaded"
+        raise invalid([Fault("/state", message, "load_state")]) from None
 
 
 def _copied(state: Any) -> Any:
