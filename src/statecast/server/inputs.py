@@ -11,7 +11,7 @@ from typing import Any
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
-from ..stream.wire import Fault, WireError, faults, read_input
+from ..stream.wire import Fault, WireError, faults_of, read_input
 from .problem import Problem
 from .service import Service
 
@@ -71,7 +71,7 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
     try:
         value = kind.validate(loaded)
     except ValidationError as error:
-        raise invalid(faults(error, loaded, prefix="/state", debug=debug)) from None
+        raise invalid(faults_of(error, loaded, at="/state", debug=debug)) from None
     return Prepared(given, value, arrived, warnings)
 
 
