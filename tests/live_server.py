@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -270,12 +270,17 @@ def serve(app: Any, **options: Any) -> Iterator[ThreadServer]:
         loops.append(asyncio.get_running_loop())
         await server.serve(sockets=[listener])
 
-    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    def run() -> None:
+        # uvicorn ends with SystemExit when an app does not start.
+        with suppress(SystemExit):
+            asyncio.run(main())
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    wait_until(lambda: server.started or not thread.is_alive())
-    if not server.started:
-        raise RuntimeError("the server did not start")
     try:
+        wait_until(lambda: server.started or not thread.is_alive())
+        if not server.started:
+            raise RuntimeError("the server did not start")
         yield ThreadServer(listener.getsockname()[1], loops[0])
     finally:
         server.should_exit = True

@@ -538,7 +538,7 @@ def test_another_protocol_version_starts_and_is_answered_with_ours(server: Serve
     assert server.events(run_input(protocolVersion=version), "/plain")[0]["protocolVersion"] == "1.0"
 
 
-def test_unknown_members_start_with_a_warning(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_input_with_unknown_members_starts_with_a_warning(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     messages = [
         {"id": "a", "role": "user", "content": "hi", "mood": "good"},
         {"id": "b", "role": "oracle", "content": "hi"},
