@@ -1,13 +1,13 @@
 """A real uvicorn for tests, and an HTTP client on a bare socket that shows what really arrives, and when.
 
-    with serve(agent.app()) as server:                      # uvicorn in a thread, on a free port
-        reply = server.request("POST", "/", b"[]", {"Content-Type": "application/json"})
-        with server.run(run_input(state={"a": 1})) as run:  # a Connection whose request is sent
-            for event in run.events(): ...
-            assert run.ended                                # the body ended in order
+with serve(agent.app()) as server:                      # uvicorn in a thread, on a free port
+    reply = server.request("POST", "/", b"[]", {"Content-Type": "application/json"})
+    with server.run(run_input(state={"a": 1})) as run:  # a Connection whose request is sent
+        for event in run.events(): ...
+        assert run.ended                                # the body ended in order
 
-    with spawn("serve", "planner:Planner", cwd=folder) as process:     # `statecast …` as a process of its own
-        process.port; process.terminate(); process.wait(10); process.output
+with spawn("serve", "planner:Planner", cwd=folder) as process:     # `statecast …` as a process of its own
+    process.port; process.terminate(); process.wait(10); process.output
 """
 
 from __future__ import annotations
@@ -229,7 +229,9 @@ class Server:
         connection.send("POST", path, body, {**JSON, **(headers or {})})
         return connection
 
-    def events(self, data: Any = None, path: str = "/", headers: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    def events(
+        self, data: Any = None, path: str = "/", headers: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
         """All events of a run whose body ended in order."""
         with self.run(data, path, headers) as run:
             events = list(run.events())

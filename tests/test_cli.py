@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from live_server import SOURCE, Process, spawn, wait_until
 
+from live_server import SOURCE, Process, spawn, wait_until
 from statecast.cli import main
 from statecast.server import inspector
 
@@ -79,12 +79,24 @@ def test_options_come_from_the_environment_and_from_a_file(folder: Path) -> None
     with spawn("serve", "--env-file", "one.env", cwd=folder, env=env) as process:
         assert result(process, "/agent") == "hello there"
         assert process.request("GET", "/health").json() == {"status": "ok", "runs": 0}
-    with spawn("serve", "--env-file", "one.env", "--path", "/other", cwd=folder, env={**env, "GREETING": "mine"}) as process:
+    with spawn(
+        "serve", "--env-file", "one.env", "--path", "/other", cwd=folder, env={**env, "GREETING": "mine"}
+    ) as process:
         assert result(process, "/other") == "mine"
 
 
 def test_several_workers_get_the_options_too(folder: Path) -> None:
-    options = ["--workers", "2", "--debug", "--path", "/agent", "--cors", "https://a.example", "--cors", "https://b.example"]
+    options = [
+        "--workers",
+        "2",
+        "--debug",
+        "--path",
+        "/agent",
+        "--cors",
+        "https://a.example",
+        "--cors",
+        "https://b.example",
+    ]
     with spawn("serve", "planner:Planner", *options, cwd=folder) as process:
         wait_until(lambda: process.output.count("Application startup complete") == 2, 20)
         assert process.request("GET", "/health").json() == {"status": "ok", "runs": 0}
@@ -179,7 +191,13 @@ def test_schema_prints_the_states_json_schema(folder: Path) -> None:
 
 def test_help_states_defaults_and_what_debug_costs() -> None:
     said = " ".join(CliRunner().invoke(main, ["serve", "--help"]).output.split())
-    for part in ("default: 8000", "default: 127.0.0.1", "default: 5.0", "proportional to the size of the state", "no limit"):
+    for part in (
+        "default: 8000",
+        "default: 127.0.0.1",
+        "default: 5.0",
+        "proportional to the size of the state",
+        "no limit",
+    ):
         assert part in said, part
     for name in ("serve", "demo", "schema"):
         assert name in CliRunner().invoke(main, ["--help"]).output

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from live_server import ThreadServer, run_input, serve
 
+from live_server import ThreadServer, run_input, serve
 from statecast.demo import PLACES, STOPS_A_DAY, Planner, choose_city
 from statecast.replica import Replica
 
@@ -36,7 +36,9 @@ class Thread:
         assert replica.outcome == "success"
         assert replica.warnings == []
         self.state = replica.state
-        self.messages = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in replica.messages]
+        self.messages = [
+            message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in replica.messages
+        ]
         return self.state
 
 

@@ -97,7 +97,8 @@ def test_what_is_wrong_is_said_in_one_line_with_the_line_of_the_author(target: s
 
 def test_an_env_file_fills_what_is_not_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / ".env").write_text(
-        "# comment\n\nNEW_ONE=1\nexport NEW_TWO = 'two words' \nNEW_THREE=\"a=b\"\nSET_ALREADY=no\nNEW_EMPTY=\n", "utf-8"
+        "# comment\n\nNEW_ONE=1\nexport NEW_TWO = 'two words' \nNEW_THREE=\"a=b\"\nSET_ALREADY=no\nNEW_EMPTY=\n",
+        "utf-8",
     )
     monkeypatch.setenv("SET_ALREADY", "yes")
     for name in ("NEW_ONE", "NEW_TWO", "NEW_THREE", "NEW_EMPTY"):

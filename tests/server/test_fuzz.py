@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from live_server import JSON, ThreadServer, serve
 from starlette.applications import Starlette
 
+from live_server import JSON, ThreadServer, serve
 from statecast import Agent, Run, State
 from statecast.replica import Replica
 
@@ -79,7 +79,21 @@ COMPLETE: dict[str, Any] = {
 }  # fmt: skip
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
-    ["", "__proto__", "constructor", "role", "type", "user", "data: x\n\n", "\r\n", "\u2028", "\x00", "a/b~c", "1.0", "9.0"]
+    [
+        "",
+        "__proto__",
+        "constructor",
+        "role",
+        "type",
+        "user",
+        "data: x\n\n",
+        "\r\n",
+        "\u2028",
+        "\x00",
+        "a/b~c",
+        "1.0",
+        "9.0",
+    ]
 )
 scalars = (
     st.none()

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from fastapi import Depends, FastAPI
-from live_server import JSON, Server, ThreadServer, run_input, serve
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -21,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from live_server import JSON, Server, ThreadServer, run_input, serve
 from statecast import Agent, Run, current_run
 
 tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from fastapi import HTTPException as FastAPIHTTPException
-from live_server import JSON, Server, ThreadServer, run_input, serve
 from pydantic import ValidationInfo, field_validator
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Mount
 
+from live_server import JSON, Server, ThreadServer, run_input, serve
 from statecast import Agent, Run, State
 
 
@@ -206,7 +206,9 @@ def test_a_refused_request_gives_its_place_back(
 def test_a_client_that_leaves_while_it_sends_gives_its_place_back(server: Server) -> None:
     for leave in ("close", "reset"):
         with server.connect() as connection:
-            connection.socket.sendall(b"POST /one HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n[")
+            connection.socket.sendall(
+                b"POST /one HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n["
+            )
             assert_503_until_it_is_gone(server, getattr(connection, leave))
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import anyio
 import pytest
-from live_server import JSON, ThreadServer, run_input, serve, spawn, wait_until
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -30,6 +29,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from live_server import JSON, ThreadServer, run_input, serve, spawn, wait_until
 from statecast import Agent, AgentError, Ending, Run
 from statecast.replica import Replica
 
@@ -51,7 +51,9 @@ class Case(Agent[dict[str, Any]]):
 
 
 @contextmanager
-def served(behave: Callable[[Run], Awaitable[Any]], *middleware: Middleware, **options: Any) -> Iterator[tuple[ThreadServer, Case]]:
+def served(
+    behave: Callable[[Run], Awaitable[Any]], *middleware: Middleware, **options: Any
+) -> Iterator[tuple[ThreadServer, Case]]:
     agent = Case(behave)
     with serve(Starlette(routes=agent.routes("/", **options), middleware=middleware), log_level="critical") as server:
         yield server, agent
@@ -403,7 +405,9 @@ class Compressor:
                 await send(message)
 
 
-@pytest.mark.parametrize("middleware", [Middleware(GZipMiddleware, minimum_size=1), Middleware(Compressor)], ids=["gzip", "other"])
+@pytest.mark.parametrize(
+    "middleware", [Middleware(GZipMiddleware, minimum_size=1), Middleware(Compressor)], ids=["gzip", "other"]
+)
 def test_compressors_let_each_event_through_as_it_is_emitted(middleware: Middleware) -> None:
     """Compression holds events back, or the headers until the first of them.
     Kludex/starlette#2753; tower-rs/tower-http#420; tuffnatty/zstd-asgi#5 and others"""
@@ -491,7 +495,9 @@ def test_an_emoji_in_two_halves_is_one_in_the_client() -> None:
         with server.run() as run:
             body = b"".join(run.chunks()).decode()
         deltas = [
-            json.loads(line[6:])["delta"] for line in body.splitlines() if line.startswith("data: ") and '"delta":"' in line
+            json.loads(line[6:])["delta"]
+            for line in body.splitlines()
+            if line.startswith("data: ") and '"delta":"' in line
         ]
         # JavaScript joins the two halves; so does this.
         assert "".join(deltas).encode("utf-16", "surrogatepass").decode("utf-16") == "\U0001f600"

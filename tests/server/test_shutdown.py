@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from live_server import Connection, Process, run_input, spawn, wait_until
 
+from live_server import Connection, Process, run_input, spawn, wait_until
 from statecast import Agent, Run
 from statecast.server.options import Options
 from statecast.server.problem import Problem
@@ -128,14 +128,13 @@ def test_a_run_that_will_not_end_does_not_keep_the_process(folder: Path) -> None
 
 def test_an_idle_server_stops_at_once(folder: Path) -> None:
     module, *arguments = COMMANDS["statecast"]
-    with spawn(*arguments, cwd=folder, module=module) as process:
-        with process.connect() as idle:
-            idle.send("GET", "/health")
-            assert idle.reply().status == 200
-            process.terminate()
-            began = monotonic()
-            assert process.wait() == 0
-            assert monotonic() - began < 2
+    with spawn(*arguments, cwd=folder, module=module) as process, process.connect() as idle:
+        idle.send("GET", "/health")
+        assert idle.reply().status == 200
+        process.terminate()
+        began = monotonic()
+        assert process.wait() == 0
+        assert monotonic() - began < 2
 
 
 def test_several_workers_end_as_one(folder: Path) -> None:

@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from live_server import Connection, ThreadServer, run_input, serve, wait_until
 from starlette.applications import Starlette
 
+from live_server import Connection, ThreadServer, run_input, serve, wait_until
 from statecast import Agent, AgentError, Ending, Run
 
 GRACE = 0.5
@@ -301,9 +301,7 @@ def test_memory_stays_bounded_while_the_state_changes_and_nobody_reads(server: T
     gc.collect()
     tracemalloc.start()
     try:
-        with server.run(
-            run_input(forwardedProps=changes), "/counting", timeout=60, receive_buffer=4096
-        ) as run:
+        with server.run(run_input(forwardedProps=changes), "/counting", timeout=60, receive_buffer=4096) as run:
             wait_until(lambda: counting.events == ["counted"], 60)
             peak = tracemalloc.get_traced_memory()[1]
             assert peak < 3 * 2**20, f"{peak} bytes for a state of 1 KB"
