@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from .containers import TrackedDict, TrackedList
 from .document import Delta, Document, Snapshot
+from .model import State
+from .readonly import ReadOnly
+from .schema import StateType
 from .tracker import MISSING
 from .values import encode_json
 
-__all__ = ["MISSING", "Delta", "Document", "Snapshot", "TrackedDict", "TrackedList", "encode_json"]
+__all__ = [
+    "MISSING",
+    "Delta",
+    "Document",
+    "ReadOnly",
+    "Snapshot",
+    "State",
+    "StateType",
+    "TrackedDict",
+    "TrackedList",
+    "encode_json",
+]

@@ -24,6 +24,26 @@ __all__ = ["State"]
 _SLOTS = frozenset((*SLOTS, "_sent"))
 
 
+def _settle(model: Any) -> Any:
+    """Makes the containers in a new model tracked ones, before anybody sees them."""
+    if getattr(model, "_spec", None) is LINKED:
+        return model
+    _fields_of(type(model))
+    if all(type(value) in ATOMS for value in model.__dict__.values()):
+        return model
+    intake = Intake(None, LOOSE)
+    intake.root(model)
+    tracker = acquire(model)
+    try:
+        intake.admit(tracker)
+    finally:
+        tracker.release()
+    model.__pydantic_fields_set__.update(
+        name for name, value in model.__dict__.items() if isinstance(value, Node) and name not in model.__pydantic_fields_set__
+    )
+    return model
+
+
 class State(Node, BaseModel):
     """A typed state: a pydantic model whose changes a document finds, down to the last item of its lists.
 
@@ -215,23 +235,3 @@ def _fields_of(cls: type[State]) -> Fields:
         cls._names = fields.names
         cls._derives = bool(fields.derived) or fields.whole
     return cast(Fields, fields)
-
-
-def _settle(model: Any) -> Any:
-    """Makes the containers in a new model tracked ones, before anybody sees them."""
-    if getattr(model, "_spec", None) is LINKED:
-        return model
-    _fields_of(type(model))
-    if all(type(value) in ATOMS for value in model.__dict__.values()):
-        return model
-    intake = Intake(None, LOOSE)
-    intake.root(model)
-    tracker = acquire(model)
-    try:
-        intake.admit(tracker)
-    finally:
-        tracker.release()
-    model.__pydantic_fields_set__.update(
-        name for name, value in model.__dict__.items() if isinstance(value, Node) and name not in model.__pydantic_fields_set__
-    )
-    return model
