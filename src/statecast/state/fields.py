@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import SchemaValidator
+from pydantic import BaseModel
 
 from .members import Schema, Schemas, members
-from .specs import Maker, Reader, has_functions, validator
+from .specs import Maker, Reader, has_functions
 from .tracker import Spec
 
 __all__ = ["Fields"]

@@ -39,7 +39,9 @@ def _settle(model: Any) -> Any:
     finally:
         tracker.release()
     model.__pydantic_fields_set__.update(
-        name for name, value in model.__dict__.items() if isinstance(value, Node) and name not in model.__pydantic_fields_set__
+        name
+        for name, value in model.__dict__.items()
+        if isinstance(value, Node) and name not in model.__pydantic_fields_set__
     )
     return model
 
@@ -109,7 +111,9 @@ class State(Node, BaseModel):
 
         def __delattr__(self, name: str) -> None:
             if name in type(self).__pydantic_fields__:
-                raise StateError(f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}")
+                raise StateError(
+                    f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}"
+                )
             super().__delattr__(name)
 
         def __setstate__(self, state: dict[Any, Any]) -> None:

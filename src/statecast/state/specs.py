@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, Protocol, cast
 from weakref import WeakValueDictionary
 
