@@ -136,7 +136,8 @@ class Expander:
 
     def _lane_of(self, chunk: EventDict, kind: _Kind) -> str | None:
         """The lane that a chunk belongs to: its id's, its tag's, the parent agent's, or the only one that it can continue."""
-        id, tag = chunk.get(kind.id), chunk.get("subagentRunId")
+        id: str | None = chunk.get(kind.id)
+        tag: str | None = chunk.get("subagentRunId")
         if id is not None:
             for owner, item in self._lanes.items():
                 if item.kind is kind and item.id == id:

@@ -24,8 +24,11 @@ class Items:
         owners: id -> owner of everything that was opened or restated; an owner outlives its item's end.
     """
 
-    def __init__(self, noun: str, id: str, start: str, end: str, owners: dict[str, str | None] | None = None) -> None:
+    def __init__(
+        self, noun: str, id: str, start: str, end: str, *, rule: str = "S1", owners: dict[str, str | None] | None = None
+    ) -> None:
         self.noun = noun
+        self.rule = rule
         self.id = id
         self.start = start
         self.end = end
@@ -35,14 +38,14 @@ class Items:
     def check_start(self, event: EventDict) -> None:
         id = event[self.id]
         if id in self.open:
-            raise SequenceError(f"{event['type']}: the {self.noun} {id!r} is open already; send {self.end} first", "S1")
+            raise SequenceError(f"{event['type']}: the {self.noun} {id!r} is open already; send {self.end} first", self.rule)
         self.check_owner(event, id)
 
     def check_open(self, event: EventDict) -> None:
         id = event[self.id]
         if id not in self.open:
             raise SequenceError(
-                f"{event['type']}: no {self.noun} {id!r} is open ({self.listed()}); send {self.start} first", "S1"
+                f"{event['type']}: no {self.noun} {id!r} is open ({self.listed()}); send {self.start} first", self.rule
             )
         if "subagentRunId" in event:
             self.check_owner(event, id)

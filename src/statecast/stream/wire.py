@@ -108,7 +108,8 @@ def _children(value: Any) -> Any:
 
 
 def _infinities(value: Any) -> list[str]:
-    found, stack = [], [(value, None)]
+    found: list[str] = []
+    stack: list[tuple[Any, Path]] = [(value, None)]
     while stack:
         one, path = stack.pop()
         if isinstance(one, float) and math.isinf(one):

@@ -1,0 +1,400 @@
+"""The one reduction of events to messages, as consumers do it (S6, X1, M1 to M5).
+
+Text and arguments that stream are kept in pieces and joined when somebody needs them: appending to a string for every piece
+would cost the whole length each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from ag_ui.core import Message
+
+from .stream.patch import PatchFailed, apply_patch
+
+__all__ = ["SPECIAL", "Entry", "Reduction", "copy_json", "dump"]
+
+EventDict = dict[str, Any]
+
+SPECIAL = frozenset({"activity", "reasoning"})
+"""Roles whose messages a consumer keeps although a snapshot lacks them, unless it carries one of that role (M3, M4)."""
+
+
+def dump(message: Any) -> dict[str, Any]:
+    """An `ag_ui` message as a wire dict."""
+    return cast("dict[str, Any]", message.model_dump(by_alias=True))
+
+
+def copy_json(value: Any) -> Any:
+    """A copy of a JSON value."""
+    if isinstance(value, dict):
+        return {name: copy_json(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [copy_json(inner) for inner in value]
+    return value
+
+
+class Entry:
+    """One message: as a wire dict, as a model, or as both, with the pieces that are not joined to it yet.
+
+    Attributes:
+        pieces: text of an open message; `None` until it was opened here.
+        waiting: its tool calls that have pieces of arguments.
+        outdated: the model lacks pieces that were joined to the wire dict.
+        shared: the wire dict was given away, and is copied before it changes.
+        baseline: what the model said when it was handed out, in debug mode.
+    """
+
+    __slots__ = ("baseline", "id", "model", "outdated", "pieces", "role", "shared", "waiting", "wire")
+
+    def __init__(self, wire: dict[str, Any] | None = None, model: Any = None) -> None:
+        self.wire = wire
+        self.model = model
+        self.id: str = model.id if wire is None else wire["id"]
+        self.role: str = model.role if wire is None else wire["role"]
+        self.pieces: list[str] | None = None
+        self.waiting: list[Call] = []
+        self.outdated = False
+        self.shared = False
+        self.baseline: dict[str, Any] | None = None
+
+    @property
+    def stale(self) -> bool:
+        """There is no model, or one that lacks what has come since."""
+        return self.model is None or self.outdated or bool(self.pieces or self.waiting)
+
+    def settled(self) -> dict[str, Any]:
+        """The wire dict, with all pieces joined. Not to be changed."""
+        if self.wire is None:
+            self.wire = dump(self.model)
+        if self.pieces or self.waiting:
+            self.outdated = True
+            wire = self._own()
+            if self.pieces:
+                content = wire.get("content")
+                wire["content"] = (content if isinstance(content, str) else "") + "".join(self.pieces)
+                self.pieces.clear()
+            for call in self.waiting:
+                call.wire["function"]["arguments"] += "".join(call.pieces)
+                call.pieces.clear()
+            self.waiting.clear()
+        return self.wire
+
+    def changing(self) -> dict[str, Any]:
+        """The wire dict, to be changed: nobody else holds it, and no model stands for it any more."""
+        self.settled()
+        self.model = None
+        return self._own()
+
+    def call_ids(self) -> Iterable[str]:
+        """The ids of the tool calls in this message."""
+        if self.role != "assistant":
+            return ()
+        if self.wire is None:
+            return [call.id for call in self.model.tool_calls or ()]
+        return [call["id"] for call in self.wire.get("toolCalls", ())]
+
+    def _own(self) -> dict[str, Any]:
+        wire = cast("dict[str, Any]", self.wire)
+        if self.shared:
+            self.wire = wire = copy_json(wire)
+            self.shared = False
+        return wire
+
+
+class Call:
+    """A tool call in a message, and the arguments that are not joined to it yet."""
+
+    __slots__ = ("entry", "id", "pieces")
+
+    def __init__(self, entry: Entry, id: str) -> None:
+        self.entry = entry
+        self.id = id
+        self.pieces: list[str] = []
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The call in its message's wire dict."""
+        calls = cast("dict[str, Any]", self.entry.wire)["toolCalls"]
+        return cast("dict[str, Any]", next(call for call in calls if call["id"] == self.id))
+
+    def changing(self) -> dict[str, Any]:
+        self.entry.changing()
+        return self.wire
+
+
+class Reduction:
+    """The messages of a thread, as events make them.
+
+    Args:
+        messages: the messages before the first event. They are not copied.
+        on_warning: told what an event could not do, such as content for a message that is gone.
+    """
+
+    def __init__(self, messages: Iterable[Message] = (), *, on_warning: Callable[[str], None] | None = None) -> None:
+        self._entries = [Entry(model=message) for message in messages]
+        self._by_id: dict[str, Entry] = {}
+        self._calls: dict[str, Call] = {}
+        self._on_warning = on_warning
+        # The messages of a snapshot that says only what is here already.
+        self._taken: list[dict[str, Any]] | None = None
+        self._index()
+
+    def apply(self, event: EventDict) -> None:
+        """Makes of the messages what a consumer makes of them when this event arrives."""
+        reduce = _TABLE.get(event["type"])
+        if reduce is not None:
+            reduce(self, event)
+
+    def let_go(self, entry: Entry) -> None:
+        """Called before an entry's model stops standing for its message."""
+
+    def _index(self) -> None:
+        """Finds messages and calls by id; of two with one id, the first."""
+        known, self._by_id, self._calls = self._calls, {}, {}
+        for entry in self._entries:
+            self._by_id.setdefault(entry.id, entry)
+            for id in entry.call_ids():
+                call = known.get(id)
+                self._calls.setdefault(id, call if call is not None and call.entry is entry else Call(entry, id))
+
+    def _change(self, entry: Entry) -> dict[str, Any]:
+        self.let_go(entry)
+        return entry.changing()
+
+    def _add(self, wire: dict[str, Any], index: int | None = None) -> Entry:
+        entry = Entry(wire)
+        self._entries.insert(len(self._entries) if index is None else index, entry)
+        self._by_id.setdefault(entry.id, entry)
+        return entry
+
+    def _warn(self, text: str) -> None:
+        if self._on_warning is not None:
+            self._on_warning(text)
+
+    # Text and reasoning
+
+    def _text_target(self, event: EventDict) -> Entry | None:
+        entry = self._by_id.get(event["messageId"])
+        if entry is None:
+            self._warn(f"{event['type']}: there is no message {event['messageId']!r}")
+        elif entry.role == "activity":
+            self._warn(f"{event['type']}: the message {event['messageId']!r} is an activity")
+            return None
+        return entry
+
+    def _text_start(self, event: EventDict) -> None:
+        reasoning = event["type"] == "REASONING_MESSAGE_START"
+        entry = self._by_id.get(event["messageId"])
+        if entry is None:
+            role = "reasoning" if reasoning else event.get("role", "assistant")
+            wire = {"id": event["messageId"], "role": role, "content": ""}
+            if not reasoning and "name" in event:
+                wire["name"] = event["name"]
+            entry = self._add(_owned(wire, event))
+        elif self._text_target(event) is None:
+            return
+        self._open_text(entry)
+        self._merge_metadata(entry, event)
+
+    def _open_text(self, entry: Entry) -> list[str]:
+        """From now on a piece of text is only appended to the pieces."""
+        self._change(entry)
+        pieces: list[str] = []
+        entry.pieces = pieces
+        return pieces
+
+    def _content(self, event: EventDict) -> None:
+        # One of these for every piece of text: two look-ups and an append.
+        entry = self._by_id.get(event["messageId"])
+        if entry is None or entry.pieces is None:
+            entry = self._text_target(event)
+            if entry is None:
+                return
+            self._open_text(entry).append(event["delta"])
+        else:
+            entry.pieces.append(event["delta"])
+        if "metadata" in event:
+            self._merge_metadata(entry, event)
+
+    def _text_end(self, event: EventDict) -> None:
+        entry = self._text_target(event)
+        if entry is not None:
+            self._merge_metadata(entry, event)
+
+    def _merge_metadata(self, entry: Entry, event: EventDict) -> None:
+        if "metadata" in event:
+            _merge(self._change(entry), event)
+
+    # Tool calls
+
+    def _call_start(self, event: EventDict) -> None:
+        id, name = event["toolCallId"], event["toolCallName"]
+        call = self._calls.get(id)
+        if call is None:
+            entry = self._parent_of_call(event)
+            new = {"id": id, "type": "function", "function": {"name": name, "arguments": ""}}
+            self._change(entry).setdefault("toolCalls", []).append(_merge(new, event))
+            self._calls[id] = Call(entry, id)
+            return
+        self.let_go(call.entry)
+        wire = _merge(call.changing(), event)
+        if wire["function"]["name"] != name:
+            self._warn(f"TOOL_CALL_START: the call {id!r} gets another name")
+            wire["function"]["name"] = name
+
+    def _parent_of_call(self, event: EventDict) -> Entry:
+        """The assistant message that holds a call; a new one with the parent's id, or the call's own (S6)."""
+        id, parent = event["toolCallId"], event.get("parentMessageId")
+        entry = None if parent is None else self._by_id.get(parent)
+        if entry is not None and entry.role == "assistant":
+            return entry
+        if entry is not None:
+            self._warn(f"TOOL_CALL_START: the parent {parent!r} is no assistant's message")
+        new = id if entry is not None or parent is None else parent
+        return self._add(_owned({"id": new, "role": "assistant"}, event))
+
+    def _call_args(self, event: EventDict) -> None:
+        call = self._calls.get(event["toolCallId"])
+        if call is None:
+            self._warn(f"TOOL_CALL_ARGS: there is no call {event['toolCallId']!r}")
+            return
+        if not call.pieces:
+            call.entry.waiting.append(call)
+        call.pieces.append(event["delta"])
+        if "metadata" in event:
+            self.let_go(call.entry)
+            _merge(call.changing(), event)
+
+    def _call_end(self, event: EventDict) -> None:
+        call = self._calls.get(event["toolCallId"])
+        if call is None:
+            self._warn(f"TOOL_CALL_END: there is no call {event['toolCallId']!r}")
+        elif "metadata" in event:
+            self.let_go(call.entry)
+            _merge(call.changing(), event)
+
+    def _result(self, event: EventDict) -> None:
+        wire = {
+            "id": event["messageId"],
+            "role": "tool",
+            "content": copy_json(event["content"]),
+            "toolCallId": event["toolCallId"],
+        }
+        call = self._calls.get(event["toolCallId"])
+        index = None
+        if call is not None:
+            # Models want the results of a call right behind the message that made it (S6).
+            index = self._entries.index(call.entry) + 1
+            while index < len(self._entries) and self._entries[index].role == "tool":
+                index += 1
+        self._add(_merge(_owned(wire, event), event), index)
+
+    def _encrypted(self, event: EventDict) -> None:
+        id, value = event["entityId"], event["encryptedValue"]
+        call = self._calls.get(id) if event["subtype"] == "tool-call" else None
+        entry = self._by_id.get(id) if event["subtype"] == "message" else None
+        if call is not None:
+            self.let_go(call.entry)
+            call.changing()["encryptedValue"] = value
+        elif entry is not None and entry.role != "activity":
+            self._change(entry)["encryptedValue"] = value
+        else:
+            self._warn(f"REASONING_ENCRYPTED_VALUE: there is no {event['subtype']} {id!r} to hold it")
+
+    # Activities
+
+    def _activity_snapshot(self, event: EventDict) -> None:
+        id = event["messageId"]
+        entry = self._by_id.get(id)
+        content = copy_json(event["content"])
+        new = _owned({"id": id, "role": "activity", "activityType": event["activityType"], "content": content}, event)
+        if entry is None:
+            self._add(_merge(new, event))
+        elif event.get("replace") is not False:
+            self.let_go(entry)
+            # A replacing snapshot brings its own owner, but metadata accumulates (A1).
+            if entry.role == "activity" and "metadata" in entry.settled():
+                new["metadata"] = entry.settled()["metadata"]
+            self._entries[self._entries.index(entry)] = Entry(_merge(new, event))
+            self._index()
+        elif entry.role == "activity":
+            self._merge_metadata(entry, event)
+
+    def _activity_delta(self, event: EventDict) -> None:
+        id = event["messageId"]
+        entry = self._by_id.get(id)
+        if entry is None or entry.role != "activity":
+            self._warn(f"ACTIVITY_DELTA: the message {id!r} is missing, or no activity")
+            return
+        self._merge_metadata(entry, event)
+        try:
+            content = apply_patch(entry.settled()["content"], event["patch"])
+        except PatchFailed as error:
+            self._warn(f"ACTIVITY_DELTA: the patch does not fit the activity {id!r}: {error}")
+            return
+        if isinstance(content, dict):
+            self._change(entry).update(content=content, activityType=event["activityType"])
+        else:
+            self._warn(f"ACTIVITY_DELTA: the patch leaves no object of the activity {id!r}")
+
+    # The conversation as a whole
+
+    def _messages_snapshot(self, event: EventDict) -> None:
+        if event["messages"] is self._taken:
+            return
+        stated = {message["id"]: message for message in event["messages"]}
+        declared = {message["role"] for message in event["messages"]}
+        kept = []
+        for entry in self._entries:
+            if entry.id in stated:
+                self.let_go(entry)
+                kept.append(Entry(copy_json(stated[entry.id])))
+            elif entry.role in SPECIAL and entry.role not in declared:
+                kept.append(entry)
+            else:
+                self.let_go(entry)
+        held = {entry.id for entry in kept}
+        # Not from `stated`: of two unseen messages with one id a consumer appends both.
+        self._entries = kept + [Entry(copy_json(one)) for one in event["messages"] if one["id"] not in held]
+        self._index()
+
+    def _run_started(self, event: EventDict) -> None:
+        """History that the producer echoes: what is not here yet is appended."""
+        for message in (event.get("input") or {}).get("messages", ()):
+            if message["id"] not in self._by_id:
+                self._add(copy_json(message))
+        self._index()
+
+
+def _owned(wire: dict[str, Any], event: EventDict) -> dict[str, Any]:
+    if "subagentRunId" in event:
+        wire["subagentRunId"] = event["subagentRunId"]
+    return wire
+
+
+def _merge(wire: dict[str, Any], event: EventDict) -> dict[str, Any]:
+    """Merges an event's metadata: key by key, the last one wins, not recursively (X1)."""
+    if "metadata" in event:
+        wire["metadata"] = {**wire.get("metadata", {}), **copy_json(event["metadata"])}
+    return wire
+
+
+_TABLE: dict[str, Callable[[Any, EventDict], None]] = {
+    "RUN_STARTED": Reduction._run_started,
+    "TEXT_MESSAGE_START": Reduction._text_start,
+    "TEXT_MESSAGE_CONTENT": Reduction._content,
+    "TEXT_MESSAGE_END": Reduction._text_end,
+    "REASONING_MESSAGE_START": Reduction._text_start,
+    "REASONING_MESSAGE_CONTENT": Reduction._content,
+    "REASONING_MESSAGE_END": Reduction._text_end,
+    "REASONING_ENCRYPTED_VALUE": Reduction._encrypted,
+    "TOOL_CALL_START": Reduction._call_start,
+    "TOOL_CALL_ARGS": Reduction._call_args,
+    "TOOL_CALL_END": Reduction._call_end,
+    "TOOL_CALL_RESULT": Reduction._result,
+    "ACTIVITY_SNAPSHOT": Reduction._activity_snapshot,
+    "ACTIVITY_DELTA": Reduction._activity_delta,
+    "MESSAGES_SNAPSHOT": Reduction._messages_snapshot,
+}
