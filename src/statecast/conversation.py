@@ -180,7 +180,8 @@ class Conversation(Reduction, MutableSequence[Message]):
         stated = {entry.role for id, entry in new.items() if old.get(id) is not entry} & SPECIAL
         for role in removed - {entry.role for entry in entries}:
             raise SequenceError(
-                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed", "M3"
+                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed",
+                "M3",
             )
         for id, entry in old.items():
             if new.get(id) is not entry:

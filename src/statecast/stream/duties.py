@@ -129,7 +129,9 @@ class Duties:
     def _text_started(self, event: EventDict) -> None:
         id, role = event["messageId"], event.get("role", "assistant")
         if role not in TEXT_ROLES:
-            raise SequenceError(f"TEXT_MESSAGE_START: a text message has one of the roles {', '.join(TEXT_ROLES)}", "S3")
+            raise SequenceError(
+                f"TEXT_MESSAGE_START: a text message has one of the roles {', '.join(TEXT_ROLES)}", "S3"
+            )
         known = self._messages.get(id)
         if known is None:
             return
@@ -155,9 +157,7 @@ class Duties:
             _agree(event, known.owner, event.get("subagentRunId"), "owner")
 
     def _note_reasoning(self, event: EventDict) -> None:
-        self._messages.setdefault(
-            event["messageId"], _Message("reasoning", None, event.get("subagentRunId"), True)
-        )
+        self._messages.setdefault(event["messageId"], _Message("reasoning", None, event.get("subagentRunId"), True))
 
     def _content(self, event: EventDict) -> None:
         if event["delta"].__class__ is not str:
@@ -247,7 +247,9 @@ class Duties:
         id, tag = event["messageId"], event.get("subagentRunId")
         known = self._messages.get(id)
         if known is None or known.role != "activity":
-            raise SequenceError(f"ACTIVITY_DELTA: the activity {id!r} has no snapshot; send ACTIVITY_SNAPSHOT first", "A2")
+            raise SequenceError(
+                f"ACTIVITY_DELTA: the activity {id!r} has no snapshot; send ACTIVITY_SNAPSHOT first", "A2"
+            )
         if tag is not None and tag != known.owner:
             raise SequenceError(f"ACTIVITY_DELTA of {lane(tag)}: {id!r} belongs to {lane(known.owner)}", "G3")
         if not ends_as_object(event.get("patch", ())):

@@ -38,7 +38,9 @@ class Items:
     def check_start(self, event: EventDict) -> None:
         id = event[self.id]
         if id in self.open:
-            raise SequenceError(f"{event['type']}: the {self.noun} {id!r} is open already; send {self.end} first", self.rule)
+            raise SequenceError(
+                f"{event['type']}: the {self.noun} {id!r} is open already; send {self.end} first", self.rule
+            )
         self.check_owner(event, id)
 
     def check_open(self, event: EventDict) -> None:
