@@ -7,7 +7,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ag_ui.core import Event, Interrupt, Message, RunAgentInput, RunErrorEvent, TokenUsage
+from ag_ui.core import (
+    Event,
+    Interrupt,
+    Message,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    TextMessageContentEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+)
 
 from ..ending import Ending
 from ..errors import AgentError
@@ -186,7 +196,7 @@ def make_result(transcript: Transcript, **more: Any) -> RunResult:
     """The result that a transcript amounts to."""
     replica = transcript.replica
     last = next(
-        (event for event in reversed(transcript.applied) if event.type.value in ("RUN_FINISHED", "RUN_ERROR")), None
+        (event for event in reversed(transcript.applied) if isinstance(event, (RunFinishedEvent, RunErrorEvent))), None
     )
     return RunResult(
         input=transcript.input,
@@ -209,9 +219,9 @@ def make_result(transcript: Transcript, **more: Any) -> RunResult:
 def _text(events: list[Event]) -> str:
     texts: dict[str, list[str]] = {}
     for event in events:
-        if event.type.value == "TEXT_MESSAGE_START":
-            if (event.role or "assistant") == "assistant":  # type: ignore[union-attr]
-                texts.setdefault(event.message_id, [])  # type: ignore[union-attr]
-        elif event.type.value == "TEXT_MESSAGE_CONTENT" and event.message_id in texts:  # type: ignore[union-attr]
-            texts[event.message_id].append(event.delta)  # type: ignore[union-attr]
+        if isinstance(event, TextMessageStartEvent):
+            if (event.role or "assistant") == "assistant":
+                texts.setdefault(event.message_id, [])
+        elif isinstance(event, TextMessageContentEvent) and event.message_id in texts:
+            texts[event.message_id].append(event.delta)
     return "\n".join("".join(pieces) for pieces in texts.values())
