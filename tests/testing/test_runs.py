@@ -164,7 +164,7 @@ async def _bounded(waiting: Any) -> Any:
 
 
 def test_the_time_limit_of_the_app_is_an_option_of_its_own():
-    result = run_agent_sync(Counter, time_limit=0.1)
+    result = run_agent_sync(Counter, options={"timeout": 0.1})
     assert result.outcome == "cancelled"
     assert result.ending is not None
     assert result.ending.reason == "timeout"

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..agent import Agent
 from ..ending import Ending
-from ..errors import StateError
 from ..run import Run
 from ..state import MISSING, encode_json
 
@@ -21,6 +20,7 @@ class Probe:
         seen: the agent's `Run`, once it started.
         ending: how the run ended, once it has.
         state: the JSON value of `run.state` at the end; `MISSING` before it, or when it cannot be written.
+        fault: why it cannot be written.
         messages: the messages of `run.messages` at the end, in wire form.
     """
 
@@ -29,6 +29,7 @@ class Probe:
         self.seen: Run[Any] | None = None
         self.ending: Ending | None = None
         self.state: Any = MISSING
+        self.fault: Exception | None = None
         self.messages: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -43,7 +44,7 @@ class Probe:
         self.ending = ending
         try:
             self.state = json.loads(encode_json(run.state))
-        except StateError:
-            self.state = MISSING
+        except Exception as error:
+            self.fault = error
         self.messages = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in run.messages]
         await self._agent.on_finish(run, ending)

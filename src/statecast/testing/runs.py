@@ -46,8 +46,8 @@ async def run_agent(
     protocol_version: str | None = "1.0",
     headers: Mapping[str, str] | None = None,
     timeout: float = 10.0,
-    time_limit: float | None = None,
-    **options: Any,
+    options: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> RunResult:
     """Runs an agent once, from the request to the last event, and gives what its client has then.
 
@@ -70,9 +70,8 @@ async def run_agent(
             clients are sent less.
         headers: of the request.
         timeout: seconds that the whole run may take in this test.
-        time_limit: the option `timeout` of `Agent.app`: seconds after which the run is cancelled.
-        options: the other options of `Agent.app`. `state_interval` is 0 unless given, so that what is sent does not depend
-            on the clock.
+        options, more: the keyword arguments of `Agent.app`; its `timeout`, after which the run is cancelled, only fits in
+            `options`. `state_interval` is 0 unless given, so that what is sent does not depend on the clock.
 
     Raises:
         BrokenStream: (an `AssertionError`) the stream is not what it must be; the text lists the events.
@@ -92,8 +91,8 @@ async def run_agent(
         protocol_version=protocol_version,
         headers=headers,
         timeout=timeout,
-        time_limit=time_limit,
-        **options,
+        options=options,
+        **more,
     ) as live:
         async for _ in live:
             pass
@@ -116,7 +115,7 @@ def open_run(
     messages: Iterable[Any] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = 10.0,
-    time_limit: float | None = None,
+    options: Mapping[str, Any] | None = None,
     state: Any = MISSING,
     tools: Iterable[Any] | None = None,
     context: Iterable[Any] | None = None,
@@ -125,7 +124,7 @@ def open_run(
     thread_id: str | None = None,
     run_id: str | None = None,
     protocol_version: str | None = "1.0",
-    **options: Any,
+    **more: Any,
 ) -> AbstractAsyncContextManager[LiveRun]:
     """A run that a test watches as it goes. The arguments are those of `run_agent`.
 
@@ -153,15 +152,17 @@ def open_run(
     )
     if text is not None:
         held.append(sent["messages"][-1])
-    settings = Options(**{"state_interval": 0, "timeout": time_limit, **options})
+    settings = {"state_interval": 0, **(options or {}), **more}
 
     async def go_on(**changes: Any) -> RunResult:
-        return await run_agent(made, headers=headers, timeout=timeout, time_limit=time_limit, **(options | changes))
+        return await run_agent(made, headers=headers, timeout=timeout, options=settings, **changes)
+
+    checked = Options(**settings)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[LiveRun]:
         async with made.running():
-            live = LiveRun(made, Transcript(sent, held=held), settings, timeout, go_on)
+            live = LiveRun(made, Transcript(sent, held=held), checked, timeout, go_on)
             try:
                 await live.start(headers or {})
                 yield live
@@ -237,7 +238,9 @@ class LiveRun(LiveStream):
         error = None if probe.ending is None else probe.ending.error
         if probe.ending is None or (error is not None and error.code in _UNWRITABLE):
             return
-        if probe.state is not MISSING and (found := difference(replica.state, probe.state)) is not None:
+        if probe.fault is not None:
+            raise BrokenStream(f"run.state cannot be written: {probe.fault}", None, self.payloads) from probe.fault
+        if (found := difference(replica.state, probe.state)) is not None:
             raise self._differs("run.state", *found)
         if self._transcript.sent.get("protocolVersion") is None:
             return
