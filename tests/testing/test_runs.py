@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from ag_ui.core import ActivityMessage, AssistantMessage, UserMessage
-from kit_agents import Asker, Counter, Failing, Guarded, Planner, Pooled, Trip
 
+from kit_agents import Asker, Counter, Failing, Guarded, Planner, Pooled, Trip
 from statecast import Abandoned, Agent, AgentError, Interrupted, Run
 from statecast.testing import Refused, RunTimeout, open_run, run_agent, run_agent_sync
 
@@ -355,7 +355,7 @@ def test_a_client_that_takes_nothing_is_dropped_by_the_server():
         async with open_run(Counter, send_timeout=0.1) as live:
             await anext(live)
             async with asyncio.timeout(5):
-                while live.run is None or Counter.finished is None and live._probe.ending is None:
+                while live.run is None or (Counter.finished is None and live._probe.ending is None):
                     await asyncio.sleep(0.01)
             async for _ in live:
                 pass
