@@ -31,6 +31,7 @@ from .server.app import build_app, build_routes
 from .server.endpoint import Endpoint
 from .server.execution import Execution
 from .server.inputs import prepare
+from .server.inspector import mount
 from .server.lifespan import SharedLifespan
 from .server.options import Options
 from .state import StateType
@@ -189,6 +190,7 @@ class Agent(Generic[S]):
         max_runs: int | None = None,
         cors: tuple[str, ...] = (),
         first_state: Literal["snapshot", "delta"] = "snapshot",
+        inspector: bool = False,
     ) -> Starlette:
         """An ASGI app: `POST {path}` runs the agent, `GET {path}` gives its capabilities, `GET /health` its health.
 
@@ -204,9 +206,10 @@ class Agent(Generic[S]):
             max_runs: concurrent runs in this process; more get 503. `None`: no limit.
             cors: origins whose pages may call the agent.
             first_state: `"delta"` lets a run's first state event be a delta; a widely used relay corrupts threads then (D2).
+            inspector: a page at `/inspector` that shows state, messages and events live (extra `inspector`).
         """
         self._check()
-        return build_app(
+        app = build_app(
             self,
             path,
             Options(
@@ -218,10 +221,13 @@ class Agent(Generic[S]):
                 grace=grace,
                 max_body=max_body,
                 max_runs=max_runs,
-                cors=tuple(cors),
+                cors=cors,
                 first_state=first_state,
             ),
         )
+        if inspector:
+            mount(app, self, path)
+        return app
 
     def routes(self, path: str = "/agent", **options: Unpack[RunOptions]) -> list[Route]:
         """Routes for a host's own app: POST and GET at exactly `path`. The host opens `running()` in its lifespan."""
