@@ -1,0 +1,261 @@
+"""What authors subclass, and what is found when the class is defined."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypedDict
+
+import pytest
+from ag_ui.core import AgentCapabilities, RunAgentInput, UserMessage
+from agents_support import agent_of
+from typing_extensions import TypeVar
+
+from statecast import Agent, Run, State
+from statecast.agent import state_annotation
+
+
+class Trip(State):
+    city: str = ""
+
+
+class Form(TypedDict):
+    name: str
+
+
+T = TypeVar("T")
+
+
+class Plain(Agent):
+    """First line.
+
+    More."""
+
+
+class Middle(Agent[T], Generic[T]):
+    pass
+
+
+class ListOf(Agent[list[T]], Generic[T]):
+    pass
+
+
+class Pair(Agent[dict[str, T]], Generic[T]):
+    pass
+
+
+def test_the_state_type_is_found_in_class_statements() -> None:
+    class A(Middle[Trip]): ...
+
+    class B(A): ...
+
+    class C(ListOf[int]): ...
+
+    class D(ListOf): ...
+
+    class E(Middle): ...
+
+    class F(Middle[list[Trip]]): ...
+
+    class G(Agent[Form]): ...
+
+    class H(Agent["Trip"]): ...
+
+    class I(Pair[int]): ...  # noqa: E742
+
+    class Both(Generic[T], Agent[T]): ...
+
+    class J(Both[Trip]): ...
+
+    found = {cls.__name__: state_annotation(cls) for cls in (Agent, Plain, A, B, C, D, E, F, G, H, I, J)}
+    assert found == {
+        "Agent": dict[str, Any],
+        "Plain": dict[str, Any],
+        "A": Trip,
+        "B": Trip,
+        "C": list[int],
+        "D": list[Any],
+        "E": dict[str, Any],
+        "F": list[Trip],
+        "G": Form,
+        "H": Trip,
+        "I": dict[str, int],
+        "J": Trip,
+    }
+
+
+def test_a_name_that_cannot_be_found_says_so() -> None:
+    class Lost(Agent["Nowhere"]):  # type: ignore[name-defined] # noqa: F821
+        ...
+
+    with pytest.raises(TypeError, match="Nowhere"):
+        state_annotation(Lost)
+
+
+def test_names_come_from_the_class_unless_it_sets_them() -> None:
+    class Named(Agent):
+        """Doc."""
+
+        name = "Other"
+        version = "2"
+
+    assert (Plain().name, Plain().description, Plain().version) == ("Plain", "First line.", None)
+    assert (Named().name, Named().description, Named().version) == ("Other", "Doc.", "2")
+
+
+def test_a_run_that_is_not_async_is_refused_when_the_class_is_defined() -> None:
+    with pytest.raises(TypeError, match="async def"):
+
+        class Sync(Agent):
+            def run(self, run: Run) -> None:  # type: ignore[override]
+                ...
+
+
+def test_a_run_that_yields_is_refused_when_the_class_is_defined() -> None:
+    with pytest.raises(TypeError, match="say"):
+
+        class Yielding(Agent):
+            async def run(self, run: Run) -> AsyncIterator[str]:  # type: ignore[override]
+                yield "text"
+
+
+def test_a_lifespan_without_its_decorator_is_refused_when_the_class_is_defined() -> None:
+    with pytest.raises(TypeError, match="asynccontextmanager"):
+
+        class Bare(Agent):
+            async def lifespan(self) -> AsyncIterator[None]:  # type: ignore[override]
+                yield
+
+
+def test_a_state_without_a_first_value_is_found_when_the_app_is_made() -> None:
+    class Needs(State):
+        city: str
+
+    class Unready(Agent[Needs]): ...
+
+    class Ready(Agent[Needs]):
+        def initial_state(self) -> Needs:
+            return Needs(city="x")
+
+    for make in (Unready().app, Unready().endpoint, Unready().routes):
+        with pytest.raises(TypeError, match="initial_state"):
+            make()
+    Ready().app()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"grace": -1}, {"state_interval": None}, {"first_state": "x"}, {"cors": "https://a"}, {"max_body": 0}, {"threads": 1}],
+)
+def test_a_wrong_option_is_found_when_the_app_is_made(options: dict[str, Any]) -> None:
+    for make in (Plain().app, Plain().endpoint, Plain().routes):
+        with pytest.raises((TypeError, ValueError), match=next(iter(options))):
+            make(**options)
+
+
+def test_capabilities_declare_what_the_class_says_and_can_be_extended() -> None:
+    class Declares(Agent[Trip]):
+        """Plans."""
+
+        version = "3"
+
+        def capabilities(self) -> AgentCapabilities:
+            declared = super().capabilities()
+            declared.custom = {**(declared.custom or {}), "extra": 1}
+            return declared
+
+    declared = Declares().capabilities().model_dump(by_alias=True, exclude_none=True)
+    assert declared["identity"]["name"] == "Declares"
+    assert declared["identity"]["description"] == "Plans."
+    assert declared["identity"]["version"] == "3"
+    assert declared["transport"] == {"streaming": True}
+    assert declared["state"] == {"snapshots": True, "deltas": True}
+    assert declared["custom"]["extra"] == 1
+    assert declared["custom"]["stateSchema"]["properties"]["city"]["type"] == "string"
+
+
+def given(text: str = "hi", **more: Any) -> RunAgentInput:
+    return RunAgentInput(
+        thread_id="t", run_id="r", messages=[UserMessage(id="u", content=text)], tools=[], context=[], state={},
+        forwarded_props=None, **more,
+    )  # fmt: skip
+
+
+def test_a_run_without_http_gives_the_same_events() -> None:
+    async def body(run: Run[Any]) -> str:
+        assert run.request is None
+        run.state["n"] = 1
+        await run.say("hello")
+        return "done"
+
+    async def scenario() -> list[str]:
+        return [event.type async for event in agent_of(body).stream(given())]
+
+    assert asyncio.run(scenario()) == [
+        "RUN_STARTED",
+        "STATE_SNAPSHOT",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]
+
+
+@pytest.mark.parametrize("how", ["aclose", "cancel"])
+def test_leaving_a_run_without_http_cancels_it_and_waits_for_its_cleanup(how: str) -> None:
+    seen = []
+
+    async def body(run: Run[Any]) -> None:
+        try:
+            while True:
+                await run.say("tick")
+        finally:
+            await asyncio.sleep(0.01)
+            seen.append("cleaned")
+
+    async def scenario() -> None:
+        events = agent_of(body).stream(given())
+
+        async def read() -> None:
+            async for event in events:
+                if event.type == "TEXT_MESSAGE_END" and how == "aclose":
+                    break
+
+        if how == "aclose":
+            await read()
+            await events.aclose()  # type: ignore[attr-defined]
+        else:
+            reader = asyncio.create_task(read())
+            await asyncio.sleep(0.02)
+            reader.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+
+    asyncio.run(scenario())
+    assert seen == ["cleaned"]
+
+
+def test_a_run_without_http_opens_the_lifespan() -> None:
+    seen = []
+
+    class Pooled(Agent[dict[str, Any]]):
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncIterator[None]:
+            seen.append("open")
+            yield
+            seen.append("close")
+
+        async def run(self, run: Run[dict[str, Any]]) -> None:
+            seen.append("run")
+
+    async def scenario() -> None:
+        agent = Pooled()
+        async with agent.running():
+            async for _ in agent.stream(given()):
+                pass
+            async for _ in agent.stream(given()):
+                pass
+
+    asyncio.run(scenario())
+    assert seen == ["open", "run", "run", "close"]
