@@ -144,6 +144,17 @@ class Run(Author, Generic[S]):
         self._document.resync()
         self._outbox.touch()
 
+    def touch(self, pointer: str = "") -> None:
+        """Says that something changed that Python could not show, such as an array that was edited in place.
+
+        It is compared with what was sent at the next flush.
+
+        Args:
+            pointer: the JSON pointer of the place; `""` is the whole state, which costs its size.
+        """
+        self._document.touch(pointer)
+        self._outbox.touch()
+
     def batch(self) -> Batch:
         """One state event for the block, undone if the block raises: `with run.batch(): …`, in any thread.
 
