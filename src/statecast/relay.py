@@ -7,7 +7,6 @@ themselves: a patch of its state is not a patch of what our client holds.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from ag_ui.core import TokenUsage
@@ -17,7 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from .errors import AgentError, Interrupted, SequenceError, StateError
-from .scopes import Activity
+from .scopes import Activity, closing
 from .state import Document, encode_json
 from .stream.chunks import Expander
 from .stream.rules import Sequence
@@ -46,12 +45,12 @@ async def relay(author: Author, events: AsyncIterable[Any]) -> Any:
     outbox = author._outbox
     expander = Expander()
     # Knows what this stream opened, so that exactly this is closed however it ends.
-    opened = Sequence(outbox.sequence.thread_id, messages=list(outbox.messages), side="consumer")
-    opened.advance({"type": "RUN_STARTED", "threadId": outbox.sequence.thread_id, "runId": ""})
+    opened = Sequence(None, messages=list(outbox.messages), side="consumer")
+    opened.advance({"type": "RUN_STARTED", "threadId": "", "runId": ""})
     last: dict[str, Any] | None = None
     try:
-        async with aclosing(_iterate(events)) as stream:
-            async for event in stream:
+        async with closing(events):
+            async for event in events:
                 wire = _wire(author, event)
                 if wire is None:
                     continue
@@ -86,16 +85,6 @@ def _outcome(author: Author, last: dict[str, Any] | None) -> Any:
             author._questions.adopt(interrupt)
         raise Interrupted([interrupt["id"] for interrupt in outcome["interrupts"]])
     return last.get("result")
-
-
-async def _iterate(events: AsyncIterable[Any]) -> Any:
-    if hasattr(events, "aclose"):
-        async with aclosing(events):
-            async for event in events:
-                yield event
-    else:
-        async for event in events:
-            yield event
 
 
 def _wire(author: Author, event: Any) -> dict[str, Any] | None:

@@ -6,8 +6,8 @@ raises or is cancelled. A scope's events carry the owner it was opened with, how
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
 from uuid import uuid4
@@ -133,16 +133,23 @@ class Text(Scope):
         self._outbox.close(self._event("TEXT_MESSAGE_END", messageId=self.id))
 
 
+@asynccontextmanager
+async def closing(source: AsyncIterable[Any]) -> AsyncIterator[None]:
+    """Closes an async generator at the end of the block, whatever happens; other iterables have nothing to close."""
+    try:
+        yield
+    finally:
+        aclose = getattr(source, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
+
 async def write_all(write: Callable[[str], Any], text: str | Iterable[str] | AsyncIterable[str]) -> None:
     """Writes a text, or the pieces of an iterable, closing an async generator whatever happens."""
     if isinstance(text, str):
         await write(text)
     elif isinstance(text, AsyncIterable):
-        if hasattr(text, "aclose"):
-            async with aclosing(text):
-                async for piece in text:
-                    await write(piece)
-        else:
+        async with closing(text):
             async for piece in text:
                 await write(piece)
     elif isinstance(text, Iterable) and not isinstance(text, (bytes, bytearray)):

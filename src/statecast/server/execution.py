@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -76,9 +76,10 @@ class Execution:
             self.log.warning("%s", warning)
         self._channel = Channel()
         self._observer = Observer(self._observe, self.log) if service.observes else None
+        self._messages = Conversation(given.messages, debug=options.debug, on_change=self._edited)
         self._outbox = Outbox(
             sequence=Sequence(given.thread_id, messages=given.messages, tools=given.tools or ()),
-            messages=Conversation(given.messages),
+            messages=self._messages,
             channel=self._channel,
             first_delta=options.first_state == "delta",
             state_interval=options.state_interval,
@@ -137,7 +138,7 @@ class Execution:
         self._agent = loop.create_task(self._author(), name=f"statecast run {self._input.run_id}")
         self.done = loop.create_task(self._supervise(), name=f"statecast supervisor {self._input.run_id}")
 
-    async def frames(self) -> AsyncIterator[bytes]:
+    async def frames(self) -> AsyncGenerator[bytes, None]:
         """All frames that are ready, chunk by chunk, until the run has ended; comments when it is silent."""
         keepalive = self.options.keepalive
         spoke_at = monotonic()
@@ -220,6 +221,9 @@ class Execution:
             if self._runs is not None:
                 self._runs.remove(self)
 
+    def _edited(self) -> None:
+        self._channel.wake()
+
     def _cancel_agent(self) -> None:
         if not self._agent.done() and not self._outbox.cancelled:
             self._outbox.cancel()
@@ -263,6 +267,12 @@ class Execution:
                 self.log.error("run() returned a %s, which is not JSON: %s", type(ending.result).__name__, error)
                 ending = Ending("failed", error=AgentError(INTERNAL, "internal"), exception=error)
         self._questions.warn_ignored()
+        if self.options.debug and (changed := self._messages.changed_in_place()):
+            self.log.error(
+                "messages were changed in place, which is not sent: %s; assign a new message: "
+                "run.messages[i] = message.model_copy(update=…)",
+                ", ".join(changed),
+            )
         try:
             self._outbox.end(*self._last_events(ending))
         except Exception as error:
