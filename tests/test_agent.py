@@ -9,9 +9,9 @@ from typing import Any, Generic, TypedDict
 
 import pytest
 from ag_ui.core import AgentCapabilities, RunAgentInput, UserMessage
-from agents_support import agent_of
 from typing_extensions import TypeVar
 
+from agents_support import agent_of
 from statecast import Agent, Run, State
 from statecast.agent import state_annotation
 
@@ -86,7 +86,7 @@ def test_the_state_type_is_found_in_class_statements() -> None:
 
 
 def test_a_name_that_cannot_be_found_says_so() -> None:
-    class Lost(Agent["Nowhere"]):  # type: ignore[name-defined] # noqa: F821
+    class Lost(Agent["Nowhere"]):  # type: ignore[name-defined]
         ...
 
     with pytest.raises(TypeError, match="Nowhere"):
@@ -146,7 +146,14 @@ def test_a_state_without_a_first_value_is_found_when_the_app_is_made() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"grace": -1}, {"state_interval": None}, {"first_state": "x"}, {"cors": "https://a"}, {"max_body": 0}, {"threads": 1}],
+    [
+        {"grace": -1},
+        {"state_interval": None},
+        {"first_state": "x"},
+        {"cors": "https://a"},
+        {"max_body": 0},
+        {"threads": 1},
+    ],
 )
 def test_a_wrong_option_is_found_when_the_app_is_made(options: dict[str, Any]) -> None:
     for make in (Plain().app, Plain().endpoint, Plain().routes):

@@ -9,13 +9,13 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from agents_support import agent_of
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.requests import Request
 
+from agents_support import agent_of
 from statecast import Agent, AgentError, Run, SentEvent, current_run
 from statecast.testing import run_agent
 

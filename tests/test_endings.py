@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import pytest
-from agents_support import agent_of, last, wire
 from ag_ui.core import TokenUsage
 
+from agents_support import agent_of, last, wire
 from statecast import Agent, AgentError, Ending, Run
 from statecast.testing import open_run, run_agent
 
@@ -177,7 +177,9 @@ def test_a_swallowed_cancellation_does_not_keep_the_run_alive() -> None:
     assert "TEXT_MESSAGE_START" not in result.types
 
 
-def test_an_agent_that_never_ends_after_its_cancellation_is_left_with_its_stack(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_agent_that_never_ends_after_its_cancellation_is_left_with_its_stack(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     released = []
 
     async def body(run: Run[Any]) -> None:

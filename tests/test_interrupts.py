@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Literal
 
 import pytest
-from agents_support import agent_of, last, only
 from pydantic import BaseModel, TypeAdapter
 
+from agents_support import agent_of, last, only
 from statecast import Abandoned, Question, Run, SequenceError
 from statecast.testing import run_agent
 
@@ -48,7 +48,12 @@ def test_P1_a_question_without_an_answer_ends_the_run_and_closes_what_it_passes(
 
 @pytest.mark.parametrize(
     ("given", "id"),
-    [({}, "why"), ({"tool_call_id": "t1"}, "why:t1"), ({"id": "mine"}, "mine"), ({"id": "mine", "tool_call_id": "t"}, "mine")],
+    [
+        ({}, "why"),
+        ({"tool_call_id": "t1"}, "why:t1"),
+        ({"id": "mine"}, "mine"),
+        ({"id": "mine", "tool_call_id": "t"}, "mine"),
+    ],
 )
 def test_the_default_id_is_the_reason_and_never_a_count(given: dict[str, Any], id: str) -> None:
     async def body(run: Run[Any]) -> None:
@@ -120,7 +125,7 @@ class Choice(BaseModel):
         (Choice, {"seat": 3}, Choice(seat=3)),
         (TypeAdapter(Literal["yes", "no"]), "no", "no"),
         (TypeAdapter(int | None), None, None),
-        (datetime, "2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)),
+        (datetime, "2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
         ({"type": "boolean"}, "not checked", "not checked"),
         (None, {"any": [1]}, {"any": [1]}),
     ],
@@ -196,7 +201,7 @@ def test_a_user_who_writes_on_instead_of_answering_is_asked_again() -> None:
     assert asyncio.run(scenario()) == ["q", "q"]
 
 
-UTC_NOON = datetime(2026, 1, 2, 12, 0, tzinfo=timezone.utc)
+UTC_NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +225,7 @@ def test_P3_an_expiry_may_be_seconds_from_now() -> None:
         await run.ask("q", expires_in=3600)
 
     sent = last(play(body))["outcome"]["interrupts"][0]["expiresAt"]
-    left = datetime.fromisoformat(sent) - datetime.now(timezone.utc)
+    left = datetime.fromisoformat(sent) - datetime.now(UTC)
     assert timedelta(minutes=59) < left <= timedelta(hours=1)
     with pytest.raises(TypeError, match="not both"):
         Question("q", expires_at=UTC_NOON, expires_in=1)

@@ -73,9 +73,17 @@ def test_the_mounted_apps_of_the_readme_answer(names: dict[str, Any]) -> None:
     import httpx
 
     async def scenario() -> None:
-        for app, path in (("starlette", "/planner"), ("fastapi", "/planner"), ("mounted", "/planner/"), ("single", "/planner")):
+        for app, path in (
+            ("starlette", "/planner"),
+            ("fastapi", "/planner"),
+            ("mounted", "/planner/"),
+            ("single", "/planner"),
+        ):
             transport = httpx.ASGITransport(names[app])
-            async with names["lifespan"](None), httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            async with (
+                names["lifespan"](None),
+                httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            ):
                 answer = await client.get(path)
                 assert answer.status_code == 200, (app, answer.text)
                 assert answer.json()["identity"]["name"] == "Planner"

@@ -22,8 +22,8 @@ from ag_ui.core import (
     TextMessageStartEvent,
     ToolCallChunkEvent,
 )
-from agents_support import agent_of, last, only, wire
 
+from agents_support import agent_of, last, only, wire
 from statecast import Agent, AgentError, Run, SequenceError, State, StateError
 from statecast.testing import run_agent
 
@@ -95,7 +95,10 @@ def test_emitted_state_becomes_the_runs_state_which_speaks_for_itself() -> None:
         assert run.state["items"] is items
 
     result = play(body)
-    assert [event["type"] for event in only(result, "STATE_SNAPSHOT", "STATE_DELTA")] == ["STATE_SNAPSHOT", "STATE_DELTA"]
+    assert [event["type"] for event in only(result, "STATE_SNAPSHOT", "STATE_DELTA")] == [
+        "STATE_SNAPSHOT",
+        "STATE_DELTA",
+    ]
     assert only(result, "STATE_DELTA")[0]["delta"] == [{"op": "add", "path": "/items/1", "value": 2}]
 
 
@@ -138,7 +141,9 @@ def test_emitted_activities_are_tracked_ones() -> None:
         await run.emit(ActivitySnapshotEvent(message_id="a", activity_type="PLAN", content={"n": 1}))
         await run.flush()
         await run.emit(
-            ActivityDeltaEvent(message_id="a", activity_type="PLAN", patch=[{"op": "replace", "path": "/n", "value": 2}])
+            ActivityDeltaEvent(
+                message_id="a", activity_type="PLAN", patch=[{"op": "replace", "path": "/n", "value": 2}]
+            )
         )
 
     result = play(body)

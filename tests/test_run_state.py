@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from agents_support import agent_of, only, wire
 
+from agents_support import agent_of, only, wire
 from statecast import Agent, AgentError, Run, SequenceError, State, StateError
 from statecast.testing import open_run, run_agent
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from ag_ui.core import TextPart
-from agents_support import agent_of, last, only, wire
 
+from agents_support import agent_of, last, only, wire
 from statecast import AgentError, Run, RunEnded, SequenceError
 from statecast.testing import run_agent
 
@@ -84,7 +84,13 @@ def test_an_async_generator_is_closed_when_sending_fails() -> None:
 
     result = play(body)
     assert closed == [True]
-    assert result.types == ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]
+    assert result.types == [
+        "RUN_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_ERROR",
+    ]
 
 
 def test_S2_a_closed_message_is_opened_again_and_appended_to() -> None:
@@ -297,7 +303,11 @@ def test_G1_a_subagents_events_carry_its_id_and_the_parents_none() -> None:
     assert only(result, "SUBAGENT_STARTED")[1]["parentSubagentRunId"] == "h"
     assert owners["STEP_STARTED"] == owners["STEP_FINISHED"] == "n"
     assert [event.get("subagentRunId") for event in only(result, "TEXT_MESSAGE_END")] == ["h", None]
-    assert only(result, "SUBAGENT_FINISHED")[1] == {"type": "SUBAGENT_FINISHED", "subagentRunId": "h", "result": {"n": 1}}
+    assert only(result, "SUBAGENT_FINISHED")[1] == {
+        "type": "SUBAGENT_FINISHED",
+        "subagentRunId": "h",
+        "result": {"n": 1},
+    }
 
 
 def test_G3_parallel_subagents_never_mix_owners() -> None:
@@ -345,7 +355,13 @@ def test_L5_scopes_close_themselves_when_the_author_raises() -> None:
 
     result = play(body)
     assert result.error.code == "nope"
-    assert result.types[-5:] == ["REASONING_MESSAGE_END", "REASONING_END", "SUBAGENT_ERROR", "STEP_FINISHED", "RUN_ERROR"]
+    assert result.types[-5:] == [
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+        "SUBAGENT_ERROR",
+        "STEP_FINISHED",
+        "RUN_ERROR",
+    ]
 
 
 def test_L5_what_an_author_left_open_is_closed_at_a_normal_end(caplog: pytest.LogCaptureFixture) -> None:

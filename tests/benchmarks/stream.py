@@ -150,7 +150,9 @@ def main() -> None:
                     if round:
                         first[name].append(seconds * 1e3)
     medians = {name: statistics.median(values) for name, values in total.items()}
-    print(f"{'':40}{'us/event':>10}{'best':>8}{'ratio':>8}   ({n} events, {given.rounds} rounds, {sys.version.split()[0]})")
+    print(
+        f"{'':40}{'us/event':>10}{'best':>8}{'ratio':>8}   ({n} events, {given.rounds} rounds, {sys.version.split()[0]})"
+    )
     for name, median in medians.items():
         base = medians["statecast, a state change every turn" if "turn" in name else "statecast, text"]
         print(f"{name:40}{median:10.2f}{min(total[name]):8.2f}{median / base:8.2f}")
