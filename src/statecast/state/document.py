@@ -11,12 +11,13 @@ from typing import Any, Generic, TypeVar
 from jsonpatch import JsonPatch
 
 from ..errors import StateError
-from . import pointer
 from .edits import Changes
-from .intake import Intake, locate
+from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
+from .pointer import refused, split
+from .shadow import Shadow, difference
 from .tracker import MISSING, PLAIN, Node, Tracker
-from .values import encode, jsonable, same
+from .values import check, decode, encode, jsonable, same
 
 __all__ = ["Delta", "Document", "Snapshot"]
 
@@ -90,6 +91,10 @@ class Document(Generic[T]):
         self._old_root: Any = MISSING
         self._root_entry: Opaque | None = None
         self._size: int | None = None
+        self._touched: dict[int, Any] = {}
+        self._shadow = Shadow(self._baseline) if debug else None
+        if self._shadow is not None:
+            self._tracker.original = self._shadow.keep
         self._replace(value)
         self._old_root = MISSING
 
@@ -119,7 +124,16 @@ class Document(Generic[T]):
             ValueError: not a pointer.
             LookupError: there is nothing at it.
         """
-        self.resync()
+        value: Any = self._root
+        for token in split(pointer):
+            value = find(value, token)
+        if isinstance(value, Node):
+            readopt(value)
+        with self._tracker.lock:
+            self._touched[id(value)] = value
+            self._tracker.signal()
+            self._tracker.edits += 1
+        self._tracker.notify()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -151,48 +165,66 @@ class Document(Generic[T]):
             StateError: something cannot be written. What the consumer is taken to hold does not move.
         """
         tracker = self._tracker
-        for attempt in range(TRIES):
-            with tracker.lock:
-                if tracker.log is not None:
-                    return None
-                changes = Changes(tracker)
-                changes.collect()
-                edits = tracker.edits
-                entries = list(tracker.opaque.values()) if compare else []
-                if not entries and not changes.models:
-                    return self._settle(changes, delta)
-                # Code of authors runs now: another thread may change the state meanwhile, and then it must run again.
-                if attempt < TRIES - 1:
-                    tracker.lock.release()
-                try:
-                    derived = {id(model): self._derive(model) for model in changes.models}
-                    texts = [(entry, self._text(entry)) for entry in entries]
-                finally:
-                    if attempt < TRIES - 1:
-                        tracker.lock.acquire()
-                if tracker.edits == edits:
-                    return self._settle(changes, delta, derived, texts)
-        return None
+        if self._shadow is not None:
+            self._shadow.check_originals()
+        with tracker.lock:
+            if tracker.log is not None:
+                return None
+            changes = Changes(tracker)
+            changes.collect()
+            if not changes.models and not self._touched and not (compare and (tracker.opaque or tracker.volatile)):
+                return self._settle(changes, delta)
+        # Code of authors must be asked, without the lock. If another thread changes the state meanwhile, once more.
+        for _ in range(TRIES):
+            taken = self._ask_and_settle(delta, compare)
+            if taken is not MISSING:
+                return taken
+        with tracker.lock:
+            return self._ask_and_settle(delta, compare)
 
-    def _settle(self, changes: Changes, delta: bool, derived: Any = None, texts: Any = ()) -> Delta | Snapshot | None:
+    def _ask_and_settle(self, delta: bool, compare: bool) -> Any:
         tracker = self._tracker
-        changes.derived = derived or {}
-        for entry, text in texts:
-            entry.text = text
-            if text != entry.sent:
-                changes.mark(entry)
+        edits = tracker.edits
+        entries = list(tracker.opaque.values())
+        if not compare:
+            entries = [entry for entry in entries if id(entry.value) in self._touched]
+        texts = [(entry, self._text(entry)) for entry in entries]
+        with tracker.lock:
+            changes = Changes(tracker, rewrite=self._touched)
+            changes.collect()
+            for entry, text in texts:
+                entry.text = text
+                if text != entry.sent:
+                    changes.mark(entry)
+            for node in self._touched.values():
+                if isinstance(node, Node):
+                    changes.mark(node)
+            if compare:
+                changes.collect_volatile()
+        changes.derived = {id(model): self._derive(model) for model in changes.models}
+        with tracker.lock:
+            if tracker.edits != edits:
+                return MISSING
+            return None if tracker.log is not None else self._settle(changes, delta)
+
+    def _settle(self, changes: Changes, delta: bool) -> Delta | Snapshot | None:
+        tracker = self._tracker
         taken = self._choose(changes, delta)
+        if self._shadow is not None:
+            taken = self._check(self._shadow, changes, taken)
         for node in tracker.dirty:
             if node._tracker is tracker:
                 node._old = None
         tracker.dirty = []
         for model in changes.models:
             model._sent = changes.derived[id(model)]
-        for entry in tracker.opaque.values():
-            entry.sent = entry.text
-        self._drop_unused()
+        if tracker.opaque:
+            for entry in tracker.opaque.values():
+                entry.sent = entry.text
+            self._drop_unused()
         self._fresh = False
         self._baseline = self._old_root = MISSING
+        self._touched = {}
         tracker.settle()
         return taken
 
@@ -205,7 +237,7 @@ class Document(Generic[T]):
             return None
         if reason is None and not delta:
             reason = "a delta was not asked for"
-        if reason is None and any(pointer.refused(op["path"]) for op in changes.ops):
+        if reason is None and any(refused(op["path"]) for op in changes.ops):
             reason = "known consumers refuse a path of the delta"
         if reason is not None:
             return self._snapshot(changes, reason)
@@ -264,6 +296,24 @@ class Document(Generic[T]):
         self._size = len(text)
         logger.debug("snapshot of %d bytes: %s", len(text), reason)
         return Snapshot(value, text)
+
+    def _check(self, shadow: Shadow, changes: Changes, taken: Delta | Snapshot | None) -> Delta | Snapshot | None:
+        """Debug mode: what the consumer will hold is compared with the value."""
+        wrong = shadow.apply(taken.json) if isinstance(taken, Delta) else None
+        value = changes.plain(self._root)
+        check(value, [])
+        if not isinstance(taken, Snapshot):
+            if wrong is None:
+                place = difference(shadow.value, value)
+                if place is None:
+                    return taken
+                wrong = f"something was changed past the methods of the state, or a patch is wrong, at {place!r}"
+            logger.error("the consumer's copy of the state would differ, a snapshot is sent: %s", wrong)
+            if isinstance(self._root, Node):
+                readopt(self._root)
+            taken = self._snapshot(changes, wrong)
+        shadow.value = decode(taken.json)
+        return taken
 
     def _replace(self, value: Any) -> None:
         tracker = self._tracker

@@ -24,12 +24,18 @@ class Changes:
     """What changed under one tracker since its last take. Used under its lock.
 
     Args:
+        rewrite: id of a node -> a node that may have changed without a record: it is written whole.
+
+    Attributes:
+        ops: the operations.
+        models: the models that must be asked what they derive.
         derived: id of a model -> what it derives now; of others what was sent is still right.
     """
 
-    def __init__(self, tracker: Tracker, derived: dict[int, dict[str, Any]] | None = None) -> None:
+    def __init__(self, tracker: Tracker, rewrite: dict[int, Any] | None = None) -> None:
         self.tracker = tracker
-        self.derived = {} if derived is None else derived
+        self.rewrite = {} if rewrite is None else rewrite
+        self.derived: dict[int, dict[str, Any]] = {}
         self.ops: list[Op] = []
         # id of a node -> its children under which something changed
         self._marks: dict[int, dict[int, Node | Opaque]] = {}
@@ -42,6 +48,19 @@ class Changes:
                 if node._derives:
                     self.models.append(node)
                 self.mark(node)
+
+    def collect_volatile(self) -> None:
+        """Adds the models that derive from what changes without a sign."""
+        volatile = self.tracker.volatile
+        known = {id(model) for model in self.models}
+        for key, reference in list(volatile.items()):
+            model = reference()
+            if model is None or model._tracker is not self.tracker:
+                del volatile[key]
+            else:
+                self.mark(model)
+                if key not in known and key not in self._marks:
+                    self.models.append(model)
 
     def mark(self, child: Node | Opaque) -> None:
         """Something changed in `child`: all that is above it will be walked through."""
@@ -64,11 +83,11 @@ class Changes:
         """The JSON of a stored value as it is now."""
         if type(value) in PLAIN:
             return value
+        if isinstance(value, dict):
+            return {key: item if type(item) in PLAIN else self.plain(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [item if type(item) in PLAIN else self.plain(item) for item in value]
         if isinstance(value, Node):
-            if isinstance(value, dict):
-                return {key: item if type(item) in PLAIN else self.plain(item) for key, item in value.items()}
-            if isinstance(value, list):
-                return [item if type(item) in PLAIN else self.plain(item) for item in value]
             raw = value._raw()
             names = value._names or {}
             found = {name: self.plain(raw[key]) for key, name in names.items() if key in raw}
@@ -87,7 +106,7 @@ class Changes:
             if entry is None:
                 return immutable(value)
             return MISSING if entry.sent is None else entry.plain_sent()
-        if value._tracker is not self.tracker:
+        if value._tracker is not self.tracker or id(value) in self.rewrite:
             return MISSING
         if isinstance(value, list):
             return self._all(enumerate(old_items(value)), [])
@@ -132,7 +151,9 @@ class Changes:
 
     def write(self, node: Node, path: str) -> None:
         """Appends the operations that bring the consumer's copy of `node`, which is at `path`, up to date."""
-        if isinstance(node, list):
+        if id(node) in self.rewrite:
+            self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
+        elif isinstance(node, list):
             self._write_list(node, path)
         else:
             self._write_members(node, path)

@@ -26,7 +26,7 @@ from .values import (
     refusal,
 )
 
-__all__ = ["CONTAINERS", "Intake", "edit", "locate", "put", "touched"]
+__all__ = ["CONTAINERS", "Intake", "edit", "find", "link_members", "locate", "put", "readopt", "touched"]
 
 CONTAINERS: dict[type, type[Any]] = {}
 """`dict` and `list` -> the tracked class that stands for it."""
@@ -109,6 +109,8 @@ class Intake:
                 # Its derived members must be asked for before it can be written.
                 if model._old is None:
                     tracker.begin(model, {})
+                if model._volatile:
+                    tracker.volatile[id(model)] = weakref.ref(model)
         for value, parent, key in self._links:
             tracker.link(value, parent, key)
 
@@ -297,13 +299,19 @@ LINKED: Spec = _Linked()
 """The spec of a model whose members know where they hang."""
 
 
-def edit(node: Node, changes: Mapping[str, Any], specs: Mapping[str, Spec | None] | None = None) -> None:
+def edit(
+    node: Node,
+    changes: Mapping[str, Any],
+    specs: Mapping[str, Spec | None] | None = None,
+    undo: tuple[Any, ...] | None = None,
+) -> None:
     """Sets members of a node that has named ones, all or none; `MISSING` as a value deletes one.
 
     Args:
         node: a dict, or a model.
         changes: key or field -> value. A value that is there already, the same object, is no change.
         specs: key or field -> the spec for a container that is built for it.
+        undo: `(function, *arguments)` that is called too when a batch is undone.
 
     Raises:
         StateError: a value cannot be part of the state. Nothing was changed then.
@@ -319,8 +327,25 @@ def edit(node: Node, changes: Mapping[str, Any], specs: Mapping[str, Spec | None
     tracker = acquire(node)
     try:
         intake.admit(tracker)
+        if undo is not None and tracker.log is not None:
+            tracker.log.append(undo)
         for key, value in taken.items():
             put(tracker, node, key, value)
+    finally:
+        tracker.release()
+
+
+def link_members(model: Node) -> None:
+    """Makes the members of a free-standing model tracked, so that one that is read before the model enters a state is the tracked one.
+
+    Raises:
+        StateError: a member cannot be part of a state.
+    """
+    intake = Intake(None, tracker_of(model))
+    intake._take_model(model)
+    tracker = acquire(model)
+    try:
+        intake.admit(tracker)
     finally:
         tracker.release()
 
@@ -368,6 +393,49 @@ def _put_back(tracker: Tracker, node: Node, key: str, old: Any, order: list[str]
         members = {key: dict.__getitem__(raw, key) for key in order}
         dict.clear(raw)
         dict.update(raw, members)
+
+
+def find(value: Any, token: str) -> Any:
+    """The member of a stored value that a token of a pointer names. Raises `LookupError`."""
+    if isinstance(value, list):
+        return value[int(token)] if token.isdecimal() else {}[token]
+    if not isinstance(value, Node):
+        raise KeyError(token)
+    raw = value._raw()
+    for key, name in (value._names or {}).items():
+        if name == token:
+            return raw[key]
+    return raw[token]
+
+
+def readopt(node: Node) -> None:
+    """Something may have written past the methods of this node, or of nodes in it: takes over what they hold now.
+
+    Raises:
+        StateError: it is not JSON.
+    """
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        raw = one._raw() if not isinstance(one, list) else None
+        for key, member in list(one._members()):
+            if type(member) in PLAIN:
+                continue
+            intake = Intake(one, tracker_of(one))
+            taken = intake.member(member, key)
+            tracker = acquire(one)
+            try:
+                intake.admit(tracker)
+                if isinstance(one, list):
+                    list.__setitem__(one, key, taken)
+                elif raw is not None:
+                    dict.__setitem__(raw, key, taken)
+                if all(parent is not one for parent, _, _ in living_parents(taken)) if isinstance(taken, Node) else True:
+                    tracker.link(taken, one, key)
+            finally:
+                tracker.release()
+            if isinstance(taken, Node):
+                todo.append(taken)
 
 
 # Where a node stands. Under the lock, or for the text of an error only

@@ -109,6 +109,9 @@ class Node:
     _derives: ClassVar[bool] = False
     """Whether `_derive` gives anything. Such a class has one more slot, `_sent`."""
 
+    _volatile: ClassVar[bool] = False
+    """Whether what it derives may change without any edit, as it is made of foreign mutable objects: asked at every comparison."""
+
     if TYPE_CHECKING:
         _tracker: Tracker
         _parents: Any
@@ -155,11 +158,12 @@ class Tracker:
         edits: counts the edits, so that a take can tell whether something happened while it had to let go of the lock.
         log: `None`, or inside a batch `(function, *arguments)` for each edit: called in reverse order, they undo it.
         opaque: id of a foreign mutable object -> how its JSON is known.
+        volatile: id of a model -> weak reference to it, of models whose derived members are compared like opaque values.
     """
 
     __slots__ = (
         "__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "lock", "log",
-        "on_change", "opaque", "original", "root", "warned",
+        "on_change", "opaque", "original", "root", "volatile", "warned",
     )  # fmt: skip
 
     def __init__(self, document: Any = None, on_change: Callable[[], None] | None = None) -> None:
@@ -170,6 +174,7 @@ class Tracker:
         self.dirty: list[Node] = []
         self.log: list[tuple[Any, ...]] | None = None
         self.opaque: dict[int, Opaque] = {}
+        self.volatile: dict[int, weakref.ref[Node]] = {}
         self.on_change = on_change
         self.original: Callable[[Any, Any], None] | None = None
         self.edits = 0
@@ -198,11 +203,17 @@ class Tracker:
     def release(self) -> None:
         """Ends what `acquire` began."""
         self.edits += 1
-        wake = self._wake
-        self._wake = False
         self.lock.release()
-        if wake and self.on_change is not None:
-            self.on_change()
+        if self._wake:
+            self.notify()
+
+    def notify(self) -> None:
+        """Calls `on_change` if it is due. Without the lock."""
+        with self.lock:
+            due = self.on_change if self._wake else None
+            self._wake = False
+        if due is not None:
+            due()
 
     def link(self, value: Any, parent: Node, key: Any) -> None:
         """This value hangs at `key` now, if it is a node or an opaque value."""
@@ -255,6 +266,7 @@ class Tracker:
         self.log = self.root = self.on_change = self.original = None
         self.dirty = []
         self.opaque = {}
+        self.volatile = {}
 
 
 class _Loose(Tracker):
