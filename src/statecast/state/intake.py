@@ -430,7 +430,11 @@ def readopt(node: Node) -> None:
                     list.__setitem__(one, key, taken)
                 elif raw is not None:
                     dict.__setitem__(raw, key, taken)
-                if all(parent is not one for parent, _, _ in living_parents(taken)) if isinstance(taken, Node) else True:
+                if (
+                    all(parent is not one for parent, _, _ in living_parents(taken))
+                    if isinstance(taken, Node)
+                    else True
+                ):
                     tracker.link(taken, one, key)
             finally:
                 tracker.release()
