@@ -125,9 +125,9 @@ def jsonable(value: Any, path: list[str | int] | None = None) -> Any:
     kind = kind_of(cls)
     if len(path) > DEPTH:
         raise _error(f"nested deeper than {DEPTH} levels, or in itself", path)
-    if kind == MAPPING:
+    if isinstance(value, dict):
         return _object(value, path)
-    if kind in (SEQUENCE, TUPLE) or isinstance(value, deque):
+    if isinstance(value, (list, tuple, deque)):
         return _array(value, path)
     if kind == NUMBER or kind == IMMUTABLE:
         try:
