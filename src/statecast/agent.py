@@ -251,7 +251,10 @@ class Agent(Generic[S]):
         Raises:
             Problem: the input or its state is not valid.
         """
-        prepared = prepare(self, input.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        data = input.model_dump(mode="json", by_alias=True)
+        if "state" in input.model_fields_set:
+            data["state"] = input.state
+        prepared = prepare(self, data)
         async with self.running():
             execution = Execution(self, prepared, Options(**options))
             execution.start()

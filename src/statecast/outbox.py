@@ -239,6 +239,8 @@ class Outbox:
 
     def finish(self) -> None:
         """Sends what is pending at the end of the run. Raises `StateError` if the state still cannot be written."""
+        for one in self._expander.close():
+            self._put(one)
         if not self._holding:
             self.flush_now()
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ag_ui.core import TokenUsage
 from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from .errors import AgentError, Interrupted, SequenceError, StateError
 from .scopes import Activity, closing
-from .state import Document, encode_json
+from .state import Document, StateType, encode_json
 from .stream.chunks import Expander
 from .stream.rules import Sequence
-from .stream.wire import read_event
+from .stream.wire import faults_of, read_event
 
 if TYPE_CHECKING:
     from .author import Author
@@ -116,7 +116,8 @@ async def _pass_on(author: Author, wire: dict[str, Any]) -> None:
 
 
 def _state_snapshot(author: Author, wire: dict[str, Any]) -> None:
-    _document(author).value = wire["snapshot"]
+    document = _document(author)
+    document.value = _read(document, wire["snapshot"])
 
 
 def _state_delta(author: Author, wire: dict[str, Any]) -> None:
@@ -127,6 +128,17 @@ def _document(author: Author) -> Document[Any]:
     document = author._outbox.document
     assert document is not None
     return document
+
+
+def _read(document: Document[Any], data: Any) -> Any:
+    """A value of the document's type out of JSON."""
+    if not isinstance(document.type, StateType):
+        return data
+    try:
+        return document.type.validate(data)
+    except ValidationError as error:
+        fault = faults_of(error, data)[0]
+        raise StateError(f"the emitted state does not fit {document.type.annotation}: {fault.message}", fault.pointer) from None
 
 
 _INAPPLICABLE = (JsonPatchException, JsonPointerException, TypeError, AttributeError)
@@ -143,7 +155,7 @@ def _patch(document: Document[Any], ops: list[dict[str, Any]]) -> None:
     except _INAPPLICABLE:
         # A model is no container to the library: patch its JSON.
         try:
-            document.value = patch.apply(from_json(encode_json(document.value)))
+            document.value = _read(document, patch.apply(from_json(encode_json(document.value))))
         except _INAPPLICABLE as error:
             raise StateError(f"the emitted patch does not apply: {type(error).__name__} [D4]") from error
 

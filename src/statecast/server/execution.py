@@ -8,8 +8,8 @@ supervisor, awaits the agent and ends the run whatever happens to the request.
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
+import traceback
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from time import monotonic
@@ -91,7 +91,7 @@ class Execution:
         )
         document: Document[Any] = Document(
             prepared.value,
-            type=service.state_type.annotation,
+            type=service.state_type,
             baseline=prepared.baseline,
             debug=options.debug,
             on_change=self._outbox.touch,
@@ -135,8 +135,9 @@ class Execution:
         self._timers: list[asyncio.TimerHandle] = []
         if self.options.timeout is not None:
             self._timers.append(loop.call_later(self.options.timeout, self.cancel, "timeout"))
-        self._agent = loop.create_task(self._author(), name=f"statecast run {self._input.run_id}")
+        # The supervisor first: it must be there before the agent can block the loop.
         self.done = loop.create_task(self._supervise(), name=f"statecast supervisor {self._input.run_id}")
+        self._agent = loop.create_task(self._author(), name=f"statecast run {self._input.run_id}")
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """All frames that are ready, chunk by chunk, until the run has ended; comments when it is silent."""
@@ -235,10 +236,10 @@ class Execution:
             self._gave_up.set_result(None)
 
     def _leave_running(self) -> None:
-        stack = io.StringIO()
-        self._agent.print_stack(file=stack)
         self.log.error(
-            "the agent goes on %g s after it was cancelled; left running at:\n%s", self.options.grace, stack.getvalue()
+            "the agent goes on %g s after it was cancelled; left running at:\n%s",
+            self.options.grace,
+            _await_stack(self._agent),
         )
         _left_running.add(self._agent)
         self._agent.add_done_callback(_left_running.discard)
@@ -257,9 +258,13 @@ class Execution:
             return Ending("disconnected", exception=self._exception)
         try:
             self._outbox.finish()
-        except (StateError, AgentError) as error:
+        except AgentError as error:
+            ending = Ending("failed", error=error, exception=error)
+        except StateError as error:
             if ending.kind != "failed":
-                ending = self._failed(error)
+                self.log.error("the state cannot be written at the end of the run: %s", error)
+                invalid = AgentError("The agent's state cannot be written.", "state_invalid")
+                ending = Ending("failed", error=invalid, exception=error)
         if ending.kind == "finished":
             try:
                 ending = replace(ending, result=plain(ending.result))
@@ -377,3 +382,15 @@ class Execution:
                 await self._service.on_finish(self.run, ending)
         except Exception:
             self.log.exception("Agent.on_finish failed")
+
+
+def _await_stack(task: asyncio.Task[None]) -> str:
+    """Where a task waits, outermost call first. `Task.print_stack` knows the outermost only."""
+    frames = []
+    waiting: Any = task.get_coro()
+    while waiting is not None:
+        frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None) or getattr(waiting, "ag_frame", None)
+        if frame is not None:
+            frames.append((frame, frame.f_lineno))
+        waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+    return "".join(traceback.StackSummary.extract(iter(frames)).format())
