@@ -138,7 +138,9 @@ def _read(document: Document[Any], data: Any) -> Any:
         return document.type.validate(data)
     except ValidationError as error:
         fault = faults_of(error, data)[0]
-        raise StateError(f"the emitted state does not fit {document.type.annotation}: {fault.message}", fault.pointer) from None
+        raise StateError(
+            f"the emitted state does not fit {document.type.annotation}: {fault.message}", fault.pointer
+        ) from None
 
 
 _INAPPLICABLE = (JsonPatchException, JsonPointerException, TypeError, AttributeError)

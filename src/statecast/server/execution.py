@@ -389,7 +389,11 @@ def _await_stack(task: asyncio.Task[None]) -> str:
     frames = []
     waiting: Any = task.get_coro()
     while waiting is not None:
-        frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None) or getattr(waiting, "ag_frame", None)
+        frame = (
+            getattr(waiting, "cr_frame", None)
+            or getattr(waiting, "gi_frame", None)
+            or getattr(waiting, "ag_frame", None)
+        )
         if frame is not None:
             frames.append((frame, frame.f_lineno))
         waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
