@@ -49,6 +49,9 @@ class Counter(Agent):
 
     finished: Any = None
 
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+
     async def run(self, run: Run) -> None:
         run.state["n"] = 0
         while True:
@@ -58,6 +61,7 @@ class Counter(Agent):
 
     async def on_finish(self, run: Run, ending: Any) -> None:
         self.finished = ending
+        self.ended.set()
 
 
 class Failing(Agent):

@@ -35,8 +35,8 @@ class LiveStream:
         self._timeout = timeout
         self._deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         self._go_on = go_on
-        self._ready: list[Event] = []
         self._ended = False
+        self._left = False
 
     @property
     def events(self) -> list[Event]:
@@ -67,22 +67,21 @@ class LiveStream:
         return self
 
     async def __anext__(self) -> Event:
-        while not self._ready:
+        while (event := None if self._left else self._transcript.next()) is None:
             if self._ended:
                 raise StopAsyncIteration
             chunk = await self._bounded(self._read(), "the run sent nothing more")
-            if chunk is None:
-                self._ended = True
-                await self._finish()
+            if chunk is not None:
+                self._transcript.feed(chunk)
                 continue
-            self._ready = self._transcript.feed(chunk)
-        return self._ready.pop(0)
+            self._ended = True
+            await self._finish()
+        return event
 
     async def disconnect(self) -> None:
         """The client goes away."""
         if not self._ended:
-            self._ended = True
-            self._ready.clear()
+            self._ended = self._left = True
             await self._close()
 
     def result(self) -> RunResult:
@@ -103,7 +102,6 @@ class LiveStream:
             return
         replica = self._transcript.replica
         if judge and (replica.outcome is not None or replica.error is not None):
-            self._ready.clear()
             async for _ in self:
                 pass
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,8 @@ class Transcript:
         self.payloads: list[dict[str, Any]] = []
         self.input: RunAgentInput | None = None
         self._frames = Frames()
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._fault: FrameError | None = None
         self._rules: Sequence | None = None
         self._expander = Expander()
         messages: list[Any] = []
@@ -62,20 +65,28 @@ class Transcript:
             state=sent.get("state", {}), messages=messages, protocol_version=sent.get("protocolVersion") or "1.0"
         )
 
-    def feed(self, chunk: bytes) -> list[Event]:
-        """The events that these bytes complete. Raises `BrokenStream`."""
-        fault: FrameError | None = None
+    def feed(self, chunk: bytes) -> None:
+        """Takes in bytes; `next` judges what they hold."""
+        if self._fault is not None:
+            return
         try:
-            payloads = self._frames.feed(chunk)
+            self._waiting.extend(self._frames.feed(chunk))
         except FrameError as error:
-            fault, payloads = error, error.events
-        events = [event for payload in payloads for event in self.take(payload)]
-        if fault is not None:
-            raise self._broken(fault.reason, fault.rule) from fault
-        return events
+            self._waiting.extend(error.events)
+            self._fault = error
 
-    def take(self, payload: dict[str, Any]) -> list[Event]:
-        """Judges one event in wire form; empty when a consumer drops it. Raises `BrokenStream`."""
+    def next(self) -> Event | None:
+        """Judges the next event of the bytes so far; `None` when there is none. Raises `BrokenStream`."""
+        while self._waiting:
+            event = self.take(self._waiting.popleft())
+            if event is not None:
+                return event
+        if self._fault is not None:
+            raise self._broken(self._fault.reason, self._fault.rule) from self._fault
+        return None
+
+    def take(self, payload: dict[str, Any]) -> Event | None:
+        """Judges one event in wire form; `None` when a consumer drops it. Raises `BrokenStream`."""
         self.payloads.append(payload)
         try:
             known, unknown = read_event(payload)
@@ -85,7 +96,7 @@ class Transcript:
             raise self._broken(f"the protocol does not describe a part of the last event: {unknown[0]}", "W7")
         if known is None:
             self._apply(payload)
-            return []
+            return None
         try:
             event = _event.validate_python(known, by_alias=True, by_name=False)
         except ValidationError as error:
@@ -96,7 +107,7 @@ class Transcript:
             self._check_rules(known)
         self._apply(payload)
         self.events.append(event)
-        return [event]
+        return event
 
     def close(self) -> None:
         """Says that the stream has ended. Raises `BrokenStream` when it was truncated."""

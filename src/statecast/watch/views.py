@@ -130,7 +130,7 @@ class Plain:
 
 
 class Screen:
-    """A terminal: what is done scrolls by; below it, live, what streams, the open steps, and the state with its last changes."""
+    """A terminal: what is done scrolls by; below it, live: what streams, the open steps, the state and its last changes."""
 
     def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
