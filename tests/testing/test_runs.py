@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from ag_ui.core import ActivityMessage, AssistantMessage, UserMessage
+from ag_ui.core import ActivityMessage, AssistantMessage, TextPart, UserMessage
 
 from kit_agents import Asker, Counter, Failing, Guarded, Planner, Pooled, Trip
 from statecast import Abandoned, Agent, AgentError, Interrupted, Run
@@ -392,7 +392,7 @@ def test_clients_of_the_0_0_line_are_served_what_they_read():
     class Parts(Agent):
         async def run(self, run: Run) -> None:
             async with run.tool_call("look") as call:
-                await call.result([{"type": "text", "text": "seen"}])
+                await call.result([TextPart(text="seen")])
 
     result = run_agent_sync(Parts, protocol_version=None)
     assert next(one for one in result.payloads if one["type"] == "TOOL_CALL_RESULT")["content"] == "seen"
