@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from kit_agents import Counter, Planner
 
+from kit_agents import Counter, Planner
 from statecast import Agent, Run
 from statecast.stream.channel import Channel
 from statecast.testing import BrokenStream, run_agent_sync
@@ -32,7 +32,7 @@ class Corruption:
         self.bytes(changed)
 
 
-@pytest.fixture()
+@pytest.fixture
 def corrupt(monkeypatch):
     return Corruption(monkeypatch)
 
@@ -138,9 +138,7 @@ def test_D4_a_patch_that_does_not_fit(corrupt):
 
 
 def test_the_states_are_compared(corrupt):
-    corrupt.events(
-        of("STATE_SNAPSHOT", lambda event: [event | {"snapshot": event["snapshot"] | {"city": "Lisboa"}}])
-    )
+    corrupt.events(of("STATE_SNAPSHOT", lambda event: [event | {"snapshot": event["snapshot"] | {"city": "Lisboa"}}]))
     error = broken()
     assert "run.state" in error.reason
     assert "'/city'" in error.reason

@@ -1,8 +1,8 @@
 import json
 
 import pytest
-from kit_agents import Guarded, Planner
 
+from kit_agents import Guarded, Planner
 from statecast import Agent, Run
 from statecast.testing import BrokenStream, record, replay, run_agent_sync
 

@@ -2,7 +2,6 @@ import re
 import uuid
 
 from kit_agents import Planner
-
 from statecast import Agent, Run
 from statecast.testing import run_agent_sync
 
