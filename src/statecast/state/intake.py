@@ -1,4 +1,4 @@
-"""What comes into a state: plain containers become tracked ones, what is not JSON is refused, and only then anything changes."""
+"""What comes into a state: plain containers become tracked, what is not JSON is refused, and only then anything changes."""
 
 from __future__ import annotations
 
