@@ -1,5 +1,6 @@
 """A stream that is corrupted on purpose fails the run, and says where."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from kit_agents import Counter, Planner
 from statecast import Agent, Run
 from statecast.stream.channel import Channel
-from statecast.testing import BrokenStream, run_agent_sync
+from statecast.testing import BrokenStream, open_run, run_agent_sync
 
 
 class Corruption:
@@ -75,11 +76,25 @@ def test_W4_a_frame_that_is_cut(corrupt):
     assert broken().rule == "W4"
 
 
-def test_W6_nulls(corrupt):
-    corrupt.events(of("TEXT_MESSAGE_START", lambda event: [event | {"name": None}]))
+@pytest.mark.parametrize("name", ["name", "rawEvent", "metadata"])
+def test_W6_nulls(corrupt, name):
+    corrupt.events(of("TEXT_MESSAGE_START", lambda event: [event | {name: None}]))
     error = broken()
-    assert error.rule in ("W6", "W7")
-    assert "/name" in error.reason
+    assert error.rule == "W6"
+    assert f"/{name}" in error.reason
+
+
+def test_W6_null_is_data_in_some_places():
+    class Null(Agent[Any]):
+        async def run(self, run: Run[Any]) -> None:
+            run.state = {"a": 1}
+            await run.flush()
+            run.state = None
+            await run.custom("com.example.x", None)
+
+    result = run_agent_sync(Null)
+    assert {"type": "CUSTOM", "name": "com.example.x", "value": None} in result.payloads
+    assert result.state is None
 
 
 def test_W7_unknown_members(corrupt):
@@ -158,8 +173,12 @@ def test_the_types_of_numbers_are_compared(corrupt):
 
 def test_a_change_that_is_not_sent_is_found(corrupt):
     corrupt.events(of("STATE_SNAPSHOT", lambda event: []))
-    corrupted = broken(Planner)
-    assert "run.state" in corrupted.reason or corrupted.payloads[-1]["type"] == "STATE_DELTA"
+    assert "run.state" in broken(Agreeing).reason
+
+
+class Agreeing(Agent):
+    async def run(self, run: Run) -> None:
+        run.state["agreed"] = True
 
 
 def test_the_messages_are_compared(corrupt):
@@ -181,10 +200,6 @@ def test_a_message_that_is_changed_in_place_is_found():
 
 def test_a_run_that_the_client_left_is_not_compared(corrupt):
     corrupt.events(of("STATE_SNAPSHOT", lambda event: []))
-
-    import asyncio
-
-    from statecast.testing import open_run
 
     async def story() -> None:
         async with open_run(Counter) as live:

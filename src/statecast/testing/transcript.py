@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 from ag_ui.core import Event, RunAgentInput
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ..errors import SequenceError
 from ..replica import ProtocolViolation, Replica
@@ -88,6 +87,10 @@ class Transcript:
     def take(self, payload: dict[str, Any]) -> Event | None:
         """Judges one event in wire form; `None` when a consumer drops it. Raises `BrokenStream`."""
         self.payloads.append(payload)
+        if self.strict:
+            for name, member in payload.items():
+                if member is None and (payload.get("type"), name) not in _NULL_IS_DATA:
+                    raise self._broken(f"the last event has a null at /{name}: leave it out", "W6")
         try:
             known, unknown = read_event(payload)
         except WireError as error:
@@ -102,8 +105,6 @@ class Transcript:
         except ValidationError as error:
             raise self._broken(f"the last event is malformed: {error}", "W7") from error
         if self.strict:
-            for pointer in _nulls(event):
-                raise self._broken(f"the last event has a null at {pointer}: leave the field out", "W6")
             self._check_rules(known)
         self._apply(payload)
         self.events.append(event)
@@ -142,20 +143,3 @@ class Transcript:
     def _broken(self, reason: str, rule: str | None = None) -> BrokenStream:
         return BrokenStream(reason, rule, self.payloads)
 
-
-def _nulls(event: BaseModel) -> Iterator[str]:
-    """Pointers to the optional fields that were sent as null where the protocol says to leave them out (W6)."""
-    kind = str(getattr(getattr(event, "type", None), "value", ""))
-    pending: list[tuple[str, Any]] = [("", event)]
-    while pending:
-        pointer, value = pending.pop()
-        if isinstance(value, list):
-            pending.extend((f"{pointer}/{i}", item) for i, item in enumerate(value))
-        elif isinstance(value, BaseModel):
-            for name in value.model_fields_set & type(value).model_fields.keys():
-                member = getattr(value, name)
-                alias = type(value).model_fields[name].alias or name
-                if member is None and (kind, alias) not in _NULL_IS_DATA and not hasattr(value, "op"):
-                    yield f"{pointer}/{alias}"
-                elif isinstance(member, (list, BaseModel)):
-                    pending.append((f"{pointer}/{alias}", member))
