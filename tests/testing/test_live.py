@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from ag_ui.core import RunAgentInput, UserMessage
+
 from canned_server import FINISHED, HEAD, STARTED, canned, chunked, frame
 from kit_agents import Asker, Counter, Failing, Guarded, Planner
 from live_server import serve
-
 from statecast.testing import BrokenStream, RunResult, RunTimeout, open_url, run_url
 
 httpx = pytest.importorskip("httpx")

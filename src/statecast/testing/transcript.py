@@ -142,4 +142,3 @@ class Transcript:
 
     def _broken(self, reason: str, rule: str | None = None) -> BrokenStream:
         return BrokenStream(reason, rule, self.payloads)
-
