@@ -1,4 +1,4 @@
-"""What pydantic reads and writes for each member of an object type, out of its core schema."""
+"""The members of an object type: what pydantic reads and writes for each."""
 
 from __future__ import annotations
 
@@ -6,80 +6,12 @@ import functools
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
+from .nodes import Schema, Schemas
 from .readonly import is_read_only
 
-__all__ = ["Member", "Schema", "Schemas", "fields_node", "hints", "members"]
-
-Schema = dict[str, Any]
-"""A node of a pydantic core schema."""
-
-# Nodes that read the same input as the node inside them.
-_WRAPPERS = {
-    "default": "schema",
-    "function-before": "schema",
-    "function-after": "schema",
-    "function-wrap": "schema",
-    "custom-error": "schema",
-    "nullable": "schema",
-    "lax-or-strict": "lax_schema",
-    "json-or-python": "json_schema",
-}
-
-
-class Schemas:
-    """The nodes of one core schema, with references followed."""
-
-    def __init__(self, root: Any) -> None:
-        self._definitions: dict[str, Schema] = {}
-        self.root = cast(Schema, root)
-        while self.root["type"] == "definitions":
-            self._definitions.update({item["ref"]: item for item in self.root["definitions"]})
-            self.root = self.root["schema"]
-
-    @property
-    def definitions(self) -> list[Schema]:
-        return list(self._definitions.values())
-
-    def follow(self, schema: Schema) -> Schema:
-        """The node that a reference stands for."""
-        while schema["type"] == "definition-ref":
-            schema = self._definitions[schema["schema_ref"]]
-        return schema
-
-    def unwrap(self, schema: Schema) -> Schema:
-        """The node that decides what JSON is read: below references, defaults, `None`, and validators."""
-        *_, last = self.chain(schema)
-        return last
-
-    def chain(self, schema: Schema) -> Iterator[Schema]:
-        """The nodes from this one down to the one that decides what JSON is read."""
-        while True:
-            yield schema
-            kind = schema["type"]
-            if kind == "definition-ref":
-                schema = self._definitions[schema["schema_ref"]]
-            elif kind in _WRAPPERS:
-                schema = schema[_WRAPPERS[kind]]
-            elif kind == "chain":
-                schema = schema["steps"][0]
-            elif kind == "model" and schema.get("root_model"):
-                schema = schema["schema"]
-            else:
-                return
-
-    def is_custom(self, schema: Schema) -> bool:
-        """Whether the author's own function serializes the value, so that its JSON is not known from its type."""
-        return any(_is_custom(node.get("serialization")) for node in self.chain(schema))
-
-
-def _is_custom(serialization: Schema | None) -> bool:
-    if serialization is None or not serialization["type"].startswith("function-"):
-        return False
-    module = getattr(serialization["function"], "__module__", None) or ""
-    return not module.startswith("pydantic")
-
+__all__ = ["Member", "fields_node", "hints", "members"]
 
 @dataclass(frozen=True, slots=True)
 class Member:

@@ -13,9 +13,9 @@ from ..errors import StateError
 from . import pointer
 from .fields import Fields
 from .intake import LINKED, Intake, edit, put, touched
-from .members import Schemas
+from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
-from .specs import equal_to_read, kept
+from .readers import fitting, is_read_as, kept
 from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, acquire, tracker_of
 from .values import ATOMS, check
 
@@ -74,7 +74,16 @@ class State(Node, BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(_settle, handler(source))
+        schema = handler(source)
+        # Outermost, so that what validators of authors put into the model is settled too: where they would be, in the
+        # definition itself, which is what other models refer to.
+        own: dict[str, Any] = cast(Any, handler.resolve_ref_schema(schema))
+        if own.get("function", {}).get("function") is not _settle:
+            outer = {key: own.pop(key) for key in ("ref", "metadata") if key in own}
+            inner = cast(CoreSchema, dict(own))
+            own.clear()
+            own.update(core_schema.no_info_after_validator_function(_settle, inner), **outer)
+        return schema
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -149,10 +158,7 @@ class State(Node, BaseModel):
     def _assign_judged(self, name: str, value: Any) -> None:
         fields = _fields_of(type(self))
         spec = fields.specs[name]
-        if isinstance(value, Node) and value._names is None:
-            known = getattr(value, "_spec", None)
-            if known is not None and known is not spec:
-                raise StateError("this container has another item type: assign a copy of it", f"/{name}")
+        fitting(value, spec)
         shadow = self._shadow(name, value)
         changes = {key: new for key, new in shadow.__dict__.items() if new is not self.__dict__.get(key, MISSING)}
         if name in changes:
@@ -184,7 +190,7 @@ class State(Node, BaseModel):
     def _judge(self, field: str, value: Any, exact: bool) -> None:
         """Judges an edit inside a field: `value` is the field's as it would be. What validators assign is assigned."""
         shadow = self._shadow(field, value)
-        if exact and not equal_to_read(value, shadow.__dict__[field]):
+        if exact and not is_read_as(value, shadow.__dict__[field]):
             raise StateError("this would be read back as something else: assign what the type says", f"/{field}")
         changes = {key: new for key, new in shadow.__dict__.items() if new is not self.__dict__.get(key, MISSING)}
         changes.pop(field, None)
@@ -235,7 +241,7 @@ def _fields_of(cls: type[State]) -> Fields:
     fields = cls.__dict__.get("_fields")
     if fields is None:
         check_reads_back(Schemas(cast(Any, cls.__pydantic_core_schema__)), cls.__name__)
-        fields = cls._fields = Fields(cls, _settle)
+        fields = cls._fields = Fields(cls)
         cls._names = fields.names
         cls._derives = bool(fields.derived) or fields.whole
     return cast(Fields, fields)

@@ -9,7 +9,8 @@ from typing import Any, get_args, get_origin
 from pydantic import Secret, SecretBytes, SecretStr
 from typing_extensions import TypeAliasType
 
-from .members import Member, Schema, Schemas, fields_node, hints, members
+from .members import Member, fields_node, hints, members
+from .nodes import Schema, Schemas, children, choices
 
 __all__ = ["check_no_cached_property", "check_reads_back", "check_secrets", "reads_infinities"]
 
@@ -19,8 +20,6 @@ _UNREADABLE = {
     "is-subclass": "a class is not JSON",
     "generator": "an Iterable is read lazily and only once: declare list[…]",
 }
-
-_INNER = ("schema", "items_schema", "values_schema", "extras_schema", "lax_schema", "json_schema")
 
 
 def check_reads_back(schemas: Schemas, name: str) -> None:
@@ -56,7 +55,7 @@ class _Check:
         self._config: dict[str, Any] = {}
 
     def node(self, schema: Schema, place: str) -> None:
-        if self._schemas.is_custom(schema):
+        if self._schemas.has_custom_json(schema):
             return
         schema = self._schemas.unwrap(schema)
         if id(schema) in self._seen:
@@ -81,7 +80,7 @@ class _Check:
             for field in schema["fields"]:
                 self.node(field["schema"], f"{place}.{field['name']}")
         else:
-            for child in _children(schema):
+            for child in children(schema):
                 self.node(child, place)
 
     def _object(self, schema: Schema, place: str) -> None:
@@ -147,20 +146,9 @@ class _Check:
             case "enum":
                 return issubclass(schema["cls"], str) and issubclass(schema["cls"], enum.Enum)
             case "union":
-                return all(self._is_text(c[0] if isinstance(c, tuple) else c) for c in schema["choices"])
+                return all(map(self._is_text, choices(schema)))
             case kind:
                 return bool(kind.startswith("function-plain"))
-
-
-def _children(schema: Schema) -> list[Schema]:
-    found: list[Schema] = []
-    for key in _INNER:
-        inner = schema.get(key)
-        found += inner if isinstance(inner, list) else [inner] if isinstance(inner, dict) else []
-    choices = schema.get("choices", ())
-    for choice in choices.values() if isinstance(choices, dict) else choices:
-        found.append(choice[0] if isinstance(choice, tuple) else choice)
-    return found
 
 
 def reads_infinities(schemas: Schemas) -> bool:
@@ -174,12 +162,7 @@ def reads_infinities(schemas: Schemas) -> bool:
         if schema["type"] == "float":
             return bool(schema.get("allow_inf_nan", allowed))
         allowed = (schema.get("config") or {}).get("allow_inf_nan", allowed)
-        node = fields_node(schemas, schema) if schema["type"] in ("model", "dataclass", "typed-dict") else schema
-        fields = (node or {}).get("fields", ())
-        for field in fields.values() if isinstance(fields, dict) else fields:
-            if isinstance(field, dict) and search(field["schema"], allowed):
-                return True
-        return any(search(child, allowed) for child in _children(schema))
+        return any(search(child, allowed) for child in children(schema))
 
     seen: set[tuple[int, bool]] = set()
     return search(schemas.root, True)

@@ -13,9 +13,12 @@ from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, 
 from pydantic_core import InitErrorDetails, to_json
 from typing_extensions import is_typeddict
 
-from .members import Schemas
+from .nodes import Schemas
 from .readback import check_reads_back, check_secrets, reads_infinities
+from .readers import fitting, kept
 from .readonly import is_read_only
+from .specs import Specs
+from .tracker import Spec
 from .untrusted import ObjectPlan, Plan, plan
 
 __all__ = ["StateType"]
@@ -97,6 +100,18 @@ class StateType:
             _refuse_non_finite(self._adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
         return value
 
+    def accept(self, value: Any) -> tuple[Any, Spec | None]:
+        """What is stored for a Python value that becomes the whole state, and what may stand in it if it is a container.
+
+        Raises:
+            ValidationError: it is not of this type.
+            StateError: it is a tracked container with another item type.
+        """
+        spec = self._spec
+        if fitting(value, spec):
+            return value, spec
+        return kept(value, self._adapter.validate_python(value), spec), spec
+
     @cached_property
     def accepts_null(self) -> bool:
         """JSON `null` is a value of this type."""
@@ -160,6 +175,10 @@ class StateType:
         check_secrets(self.annotation, name)
         check_reads_back(schemas, name)
         return schemas
+
+    @cached_property
+    def _spec(self) -> Spec | None:
+        return Specs(self._schemas, {}).spec(self._schemas.root)
 
     @cached_property
     def _plan(self) -> Plan | None:

@@ -11,7 +11,8 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, to_json
 
-from .members import Member, Schema, Schemas, fields_node, members
+from .members import Member, fields_node, members
+from .nodes import Schema, Schemas, choices
 
 __all__ = ["Plan", "plan"]
 
@@ -150,11 +151,11 @@ class UnionPlan:
 
     def _choice(self, data: Any) -> int | None:
         if self._validator is None:
-            choices = [
-                core_schema.no_info_after_validator_function(_marking(index), cast(CoreSchema, _schema(choice)))
-                for index, choice in enumerate(self._union["choices"])
+            marked = [
+                core_schema.no_info_after_validator_function(_marking(index), cast(CoreSchema, choice))
+                for index, choice in enumerate(choices(self._union))
             ]
-            union = {**self._union, "choices": choices}
+            union = {**self._union, "choices": marked}
             union.pop("ref", None)
             self._validator = SchemaValidator(
                 core_schema.definitions_schema(
@@ -166,10 +167,6 @@ class UnionPlan:
         except (ValueError, ValidationError):
             return None
         return chosen.index if isinstance(chosen, _Chosen) else None
-
-
-def _schema(choice: Any) -> Any:
-    return choice[0] if isinstance(choice, tuple) else choice
 
 
 def _marking(index: int) -> Callable[[Any], Any]:
@@ -245,7 +242,7 @@ class _Maker:
 
     def union(self, schema: Schema) -> None:
         plan = self._made[id(schema)] = UnionPlan(schema, self._schemas)
-        plan.choices = [self.make(_schema(choice)) for choice in schema["choices"]]
+        plan.choices = [self.make(choice) for choice in choices(schema)]
 
 
 def _merged(plans: list[Plan | None]) -> Plan | None:
