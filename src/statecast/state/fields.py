@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from pydantic import BaseModel
 
-from .members import members
-from .nodes import Schema, Schemas, children, is_authors_function, is_custom_json
-from .readers import Reader
-from .specs import Specs
-from .tracker import Spec
+from .members import fields_node, members
+from .nodes import SCALARS, Schema, Schemas, children, is_authors_function, is_custom_json
+from .readers import Reader, validator
+from .specs import ContainerSpec, Specs
 
 __all__ = ["Fields"]
 
@@ -23,41 +24,59 @@ _CONFIGURED = {
 
 
 class Fields:
-    """The fields of one class.
+    """The fields of one class. A field is tracked if it is written as its value shows; the others are kept as they are.
 
     Attributes:
-        names: field -> its name on the wire, for those that are written as their values show.
+        names: tracked field -> its name on the wire.
         derived: field or computed field -> its name on the wire, for those that only the model's serializer can write.
         whole: the model has a serializer of its own, which writes all of it.
-        specs: field -> what may stand in a container that is its value.
-        readers: field -> how a new value is read, for those that nothing else judges.
+        volatile: what is derived may change without an edit, as it is made of mutable values that are not tracked.
+        judged: the model has validators of its own.
+        specs: tracked field -> what may stand in a container that is its value.
+        readers: field -> how a new value is read, for those that can be read alone.
     """
 
     def __init__(self, cls: type[BaseModel]) -> None:
         schemas = Schemas(cls.__pydantic_core_schema__)
         chain = list(schemas.chain(schemas.root))
         model = chain[-1]
-        inner = list(schemas.chain(model["schema"]))
         config: Schema = model.get("config", {})
-        judged = any(map(is_authors_function, (*chain, *inner)))
-        self.whole = any("serialization" in node for node in chain)
+        node = cast(Schema, fields_node(schemas, model))
+        self.judged = any(map(is_authors_function, (*chain, *schemas.chain(model["schema"]))))
+        self.whole = any("serialization" in one for one in chain)
         self.names: dict[str, str] = {}
         self.derived: dict[str, str] = {}
-        self.specs: dict[str, Spec | None] = {}
+        self.specs: dict[str, ContainerSpec | None] = {}
         self.readers: dict[str, Reader] = {}
+        self._validator = validator(node, schemas, config)
         specs = Specs(schemas, config)
+        changeable = False
         for member in members(schemas, model):
             if member.schema is None:
                 self.derived[member.name] = member.wire
                 continue
-            field = inner[-1]["fields"][member.name]
-            if member.written:
-                shown = "serialization_exclude_if" not in field and shows_itself(schemas, member.schema, config)
-                (self.names if shown and not self.whole else self.derived)[member.name] = member.wire
-            self.specs[member.name] = specs.spec(member.schema, judged)
-            alone = not judged and not schemas.has_functions(member.schema, informed=True)
-            if alone and not field.get("frozen") and not config.get("frozen"):
+            field = node["fields"][member.name]
+            shown = "serialization_exclude_if" not in field and shows_itself(schemas, member.schema, config)
+            if member.written and shown and not self.whole:
+                self.names[member.name] = member.wire
+                self.specs[member.name] = specs.spec(member.schema, self.judged)
+            else:
+                if member.written:
+                    self.derived[member.name] = member.wire
+                changeable = changeable or not is_immutable(schemas, member.schema)
+            frozen = field.get("frozen") or config.get("frozen")
+            if not frozen and not schemas.has_functions(member.schema, informed=True):
                 self.readers[member.name] = Reader(member.schema, schemas, config)
+        self.derives = bool(self.derived) or self.whole
+        self.volatile = self.derives and changeable
+
+    def read(self, held: dict[str, Any], name: str, value: Any) -> Any:
+        """The value of one field, read without what judges the model as a whole. Raises `ValidationError`."""
+        reader = self.readers.get(name)
+        if reader is not None:
+            return reader(value, self.specs.get(name))
+        fields, _, _ = self._validator.validate_assignment(dict(held), name, value)
+        return fields[name]
 
 
 def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
@@ -78,3 +97,11 @@ def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
         return all(search(child, node.get("config") or config) for child in children(node))
 
     return search(schema, config)
+
+
+def is_immutable(schemas: Schemas, schema: Schema) -> bool:
+    """Whether no value of this type can change in place."""
+    node = schemas.unwrap(schema)
+    if node["type"] in ("union", "tagged-union", "tuple", "named-tuple", "frozenset"):
+        return all(is_immutable(schemas, child) for child in children(node))
+    return node["type"] in SCALARS

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -12,37 +12,33 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import StateError
 from . import pointer
 from .fields import Fields
-from .intake import LINKED, Intake, edit, put, touched
+from .intake import LINKED, edit, link_members, put, touched
 from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
-from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, acquire, tracker_of
+from .tracker import MISSING, PLAIN, SLOTS, Node, Spec, Tracker, acquire, tracker_of
 from .values import ATOMS, check
 
 __all__ = ["State"]
 
+M = TypeVar("M", bound="State")
+
 _SLOTS = frozenset((*SLOTS, "_sent"))
 
 
-def _settle(model: Any) -> Any:
-    """Makes the containers in a new model tracked ones, before anybody sees them."""
-    if getattr(model, "_spec", None) is LINKED:
+def _settle(model: M) -> M:
+    """Tracks the containers in a new model, before anybody else sees them. Runs after all validators."""
+    if getattr(model, "_spec", None) is not None:
         return model
-    _fields_of(type(model))
-    if all(type(value) in ATOMS for value in model.__dict__.values()):
+    names = fields_of(type(model)).names
+    held = model.__dict__
+    if all(type(held.get(name)) in PLAIN for name in names):
+        tracker_of(model)
+        model._spec = LINKED
         return model
-    intake = Intake(None, LOOSE)
-    intake.root(model)
-    tracker = acquire(model)
-    try:
-        intake.admit(tracker)
-    finally:
-        tracker.release()
-    model.__pydantic_fields_set__.update(
-        name
-        for name, value in model.__dict__.items()
-        if isinstance(value, Node) and name not in model.__pydantic_fields_set__
-    )
+    link_members(model)
+    # A container can be filled without being assigned; `exclude_unset` shall not leave it out then.
+    model.__pydantic_fields_set__.update(name for name, value in model._members() if isinstance(value, Node))
     return model
 
 
@@ -53,15 +49,18 @@ class State(Node, BaseModel):
             city: str = ""
             stops: list[Stop] = []
 
-    Assigning a field validates it; the lists and dicts in it are tracked, and what is put into them is validated by the item
-    type. An edit inside a field that has a constraint or a validator of its own, or in a model with validators, validates
-    the field with the edit applied: it costs the size of the field, and a failure undoes the edit. Aliases are the names on
+    Assigning a field validates it. The lists and dicts in it are tracked, and what is put into them is validated as their item
+    types say. An edit inside a field that has a constraint or a validator of its own, or in a model with validators, validates
+    the field with the edit applied, which costs the size of the field; it is not done if that fails. Aliases are the names on
     the wire. Computed fields are written when the model, or anything under it, changed.
+
+    Excluded fields and private attributes are never written, and never believed when a client sends them. They are kept as they
+    are, as are fields with serializers of the author: Python does not show when the values in those change, so they are compared.
 
     The class must be able to read what it writes, as the client sends the state back with its next run.
 
     Raises:
-        TypeError: (when the class is defined) it would not read what it writes, or holds a secret in a field that is sent.
+        TypeError: (when the class is defined) it would not read what it writes, or a field that is sent holds a secret.
         ValidationError: (when a field is assigned, or a container in it edited) the value is not valid.
         StateError: (likewise) the value is not JSON. The model is as it was before.
     """
@@ -75,8 +74,8 @@ class State(Node, BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        # Outermost, so that what validators of authors put into the model is settled too: where they would be, in the
-        # definition itself, which is what other models refer to.
+        # Outermost, so that what validators of authors put into the model is settled too; and in the definition itself, which
+        # is what other models refer to.
         own: dict[str, Any] = cast(Any, handler.resolve_ref_schema(schema))
         if own.get("function", {}).get("function") is not _settle:
             outer = {key: own.pop(key) for key in ("ref", "metadata") if key in own}
@@ -88,25 +87,32 @@ class State(Node, BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        cls._fields = None
         check_no_cached_property(cls)
         if cls.model_config.get("extra") == "allow":
             raise TypeError(f"{cls.__name__}: a State has no extra members: declare a field dict[str, Any] for them")
+        cls._fields = None
         if cls.__pydantic_complete__:
-            _fields_of(cls)
+            fields_of(cls)
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
         return _settle(super().model_construct(_fields_set, **values))
 
-    def model_copy(self, **options: Any) -> Self:
-        return _settle(super().model_copy(**options))
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        copied = self.__deepcopy__() if deep else self.__copy__()
+        for name, value in (update or {}).items():
+            # As in pydantic, what is given here is not validated.
+            copied._store({name: value}, {name})
+        return copied
+
+    def __copy__(self) -> Self:
+        return _settle(super().__copy__())
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return _settle(super().__deepcopy__(memo))
 
     if not TYPE_CHECKING:
-        # Hidden, as a visible one would turn off the checks of attribute names for every subclass.
+        # Hidden, as a visible one would turn off the checks of attribute names in every subclass.
 
         def __setattr__(self, name: str, value: Any) -> None:
             if name in _SLOTS:
@@ -120,128 +126,186 @@ class State(Node, BaseModel):
 
         def __delattr__(self, name: str) -> None:
             if name in type(self).__pydantic_fields__:
-                raise StateError(
-                    f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}"
-                )
+                raise StateError(f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}")
             super().__delattr__(name)
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
             super().__setstate__(state)
             _settle(self)
 
+    # Assignment: read, judged on a copy, and only then stored
+
     def _assign(self, name: str, value: Any) -> None:
-        held = self.__dict__
-        if held.get(name, MISSING) is value:
+        if self.__dict__.get(name, MISSING) is value:
             return
-        fields = _fields_of(type(self))
-        reader = fields.readers.get(name)
-        if reader is None:
+        fields = fields_of(type(self))
+        if getattr(self, "_spec", None) is not LINKED:
+            # A validator of the author assigns: the model is not finished yet, and will be judged as a whole.
+            self.__dict__[name] = fields.read(self.__dict__, name, value)
+            self.__pydantic_fields_set__.add(name)
+        elif fields.judged or name not in fields.readers:
             self._assign_judged(name, value)
-            return
-        spec = fields.specs[name]
-        try:
-            read = reader(value, spec)
-        except ValidationError:
-            # For an error that speaks of the model and the field.
-            self._shadow(name, value)
-            raise
-        if type(read) in ATOMS:
-            tracker = acquire(self)
-            try:
-                put(tracker, self, name, read)
-            finally:
-                tracker.release()
         else:
-            edit(self, {name: read}, {name: spec})
-        self.__pydantic_fields_set__.add(name)
+            try:
+                read = fields.readers[name](value, fields.specs.get(name))
+            except ValidationError:
+                # For an error that names the model and the field.
+                self._judged(name, value)
+                raise
+            self._store({name: read}, {name})
 
     def _assign_judged(self, name: str, value: Any) -> None:
-        fields = _fields_of(type(self))
-        spec = fields.specs[name]
+        spec = fields_of(type(self)).specs.get(name)
         fitting(value, spec)
-        shadow = self._shadow(name, value)
-        changes = {key: new for key, new in shadow.__dict__.items() if new is not self.__dict__.get(key, MISSING)}
+        judged = self._judged(name, value)
+        changes = self._differences(judged)
         if name in changes:
             changes[name] = kept(value, changes[name], spec)
-        edit(self, changes, fields.specs)
-        self._take_over(shadow)
+        self._store(changes, judged.__pydantic_fields_set__)
+        self._take_private(judged)
 
-    def _take_over(self, shadow: State) -> None:
-        self.__pydantic_fields_set__.update(shadow.__pydantic_fields_set__)
-        private = shadow.__pydantic_private__
+    def _judge(self, field: str, value: Any, exact: bool) -> None:
+        """Judges an edit in a container: `value` is what its field would be.
+
+        Validators of the model may assign other fields; that is done too.
+        """
+        judged = self._judged(field, value)
+        if exact and not is_read_as(value, judged.__dict__[field]):
+            raise StateError("this would be read back as something else: assign what the type says", f"/{field}")
+        changes = self._differences(judged)
+        changes.pop(field, None)
+        self._store(changes, judged.__pydantic_fields_set__)
+        self._take_private(judged)
+
+    def _judged(self, name: str, value: Any) -> Self:
+        """A copy of the model in which the field was validated and assigned. What is refused never gets into the model."""
+        cls = type(self)
+        judged = cls.__new__(cls)
+        object.__setattr__(judged, "__dict__", dict(self.__dict__))
+        object.__setattr__(judged, "__pydantic_extra__", None)
+        object.__setattr__(judged, "__pydantic_fields_set__", set(self.__pydantic_fields_set__))
+        object.__setattr__(judged, "__pydantic_private__", copy.copy(self.__pydantic_private__))
+        tracker_of(judged)
+        judged._spec = JUDGED
+        cls.__pydantic_validator__.validate_assignment(judged, name, value)
+        return judged
+
+    def _differences(self, judged: Self) -> dict[str, Any]:
+        held = self.__dict__
+        return {name: value for name, value in judged.__dict__.items() if value is not held.get(name, MISSING)}
+
+    def _take_private(self, judged: Self) -> None:
+        private = judged.__pydantic_private__
         if private is not None and private != self.__pydantic_private__:
             object.__setattr__(self, "__pydantic_private__", private)
             if self._derives:
                 touched(self)
 
-    def _shadow(self, name: str, value: Any) -> State:
-        """A copy of the model in which the field is validated and assigned: what a validator refuses never gets here."""
-        cls = type(self)
-        shadow = cls.__new__(cls)
-        object.__setattr__(shadow, "__dict__", dict(self.__dict__))
-        object.__setattr__(shadow, "__pydantic_extra__", None)
-        object.__setattr__(shadow, "__pydantic_fields_set__", set(self.__pydantic_fields_set__))
-        object.__setattr__(shadow, "__pydantic_private__", copy.copy(self.__pydantic_private__))
-        tracker_of(shadow)
-        shadow._spec = LINKED
-        cls.__pydantic_validator__.validate_assignment(shadow, name, value)
-        return shadow
+    def _store(self, changes: dict[str, Any], assigned: set[str]) -> None:
+        """Puts values into the model that are valid already, all or none."""
+        fields = fields_of(type(self))
+        new = assigned - self.__pydantic_fields_set__
+        undo = (self.__pydantic_fields_set__.difference_update, new) if new else None
+        tracked = {name: value for name, value in changes.items() if name in fields.names}
+        if len(tracked) == 1 and undo is None and type(value := next(iter(tracked.values()))) in ATOMS:
+            tracker = acquire(self)
+            try:
+                put(tracker, self, next(iter(tracked)), value)
+            finally:
+                tracker.release()
+        elif tracked or undo:
+            edit(self, tracked, fields.specs, undo)
+        self.__pydantic_fields_set__.update(new)
+        if len(tracked) < len(changes):
+            self._keep({name: value for name, value in changes.items() if name not in fields.names})
 
-    def _judge(self, field: str, value: Any, exact: bool) -> None:
-        """Judges an edit inside a field: `value` is the field's as it would be. What validators assign is assigned."""
-        shadow = self._shadow(field, value)
-        if exact and not is_read_as(value, shadow.__dict__[field]):
-            raise StateError("this would be read back as something else: assign what the type says", f"/{field}")
-        changes = {key: new for key, new in shadow.__dict__.items() if new is not self.__dict__.get(key, MISSING)}
-        changes.pop(field, None)
-        if changes:
-            edit(self, changes, _fields_of(type(self)).specs)
-        self._take_over(shadow)
+    def _keep(self, changes: dict[str, Any]) -> None:
+        """Stores values that are not tracked."""
+        held = self.__dict__
+        tracker = acquire(self)
+        try:
+            for name, value in changes.items():
+                if tracker.log is not None:
+                    tracker.log.append((_put_back, tracker, self, name, held.get(name, MISSING)))
+                held[name] = value
+            if self._derives and self._old is None:
+                tracker.begin(self, {})
+        finally:
+            tracker.release()
 
     # A node of a state
 
     def _raw(self) -> dict[str, Any]:
         return self.__dict__
 
-    def _adopt(self, take: Callable[[Any, str, Spec | None], Any]) -> None:
-        fields = _fields_of(type(self))
+    def _members(self) -> Iterable[tuple[str, Any]]:
         held = self.__dict__
-        for name, value in held.items():
+        return [(name, held[name]) for name in self._names or () if name in held]
+
+    def _adopt(self, take: Callable[[Any, str, Spec | None], Any]) -> None:
+        fields = fields_of(type(self))
+        held = self.__dict__
+        for name in fields.names:
+            value = held.get(name)
             if type(value) not in ATOMS:
-                held[name] = take(value, name, fields.specs.get(name))
+                held[name] = take(value, name, fields.specs[name])
 
     def _derive(self) -> dict[str, Any]:
-        fields = _fields_of(type(self))
-        serializer = type(self).__pydantic_serializer__
+        fields = fields_of(type(self))
         try:
-            include = None if fields.whole else set(fields.derived)
-            plain = serializer.to_python(self, mode="json", by_alias=True, include=include, warnings=False)
-            if not isinstance(plain, dict):
-                raise StateError("the serializer of a State must give a dict: derive from BaseModel for other JSON")
-            check(plain, [])
-        except StateError:
-            raise
+            plain = _serialized(self, None if fields.whole else set(fields.derived))
         except Exception as exc:
-            name = next((name for name in fields.derived if not _can_write(self, name)), None)
-            where = "" if name is None else pointer.join(fields.derived[name])
+            where = next((wire for name, wire in fields.derived.items() if not _can_write(self, name)), None)
+            where = "" if where is None else pointer.join(where)
             raise StateError(f"{type(exc).__name__} while it was written: {exc}", where) from exc
+        if not isinstance(plain, dict):
+            raise StateError("the serializer of a State must give a dict; for other JSON derive from BaseModel instead")
+        check(plain, [])
         return plain
+
+
+def _serialized(model: State, include: set[str] | None) -> Any:
+    serializer = type(model).__pydantic_serializer__
+    return serializer.to_python(model, mode="json", by_alias=True, include=include, warnings=False)
 
 
 def _can_write(model: State, name: str) -> bool:
     try:
-        type(model).__pydantic_serializer__.to_python(model, mode="json", include={name}, warnings=False)
+        _serialized(model, {name})
     except Exception:
         return False
     return True
 
 
-def _fields_of(cls: type[State]) -> Fields:
-    """What the class knows of its fields; made when the class is defined, or with forward references when it is used."""
+def _put_back(tracker: Tracker, model: State, name: str, old: Any) -> None:
+    if old is MISSING:
+        del model.__dict__[name]
+    else:
+        model.__dict__[name] = old
+    if model._derives and model._old is None:
+        tracker.begin(model, {})
+
+
+class _Judged:
+    """The spec of a copy of a model on which validators run: assigning to it changes nothing else."""
+
+    inner = whole = None
+
+    def at(self, key: Any) -> None:
+        return None
+
+    def item(self, value: Any, key: Any = None) -> Any:
+        return value
+
+
+JUDGED: Any = _Judged()
+
+
+def fields_of(cls: type[State]) -> Fields:
+    """What a class knows of its fields: made when it is defined, or with forward references when it is first used."""
     fields = cls.__dict__.get("_fields")
     if fields is None:
-        check_reads_back(Schemas(cast(Any, cls.__pydantic_core_schema__)), cls.__name__)
+        check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
         fields = cls._fields = Fields(cls)
-        cls._names = fields.names
-        cls._derives = bool(fields.derived) or fields.whole
-    return cast(Fields, fields)
+        cls._names, cls._derives, cls._volatile = fields.names, fields.derives, fields.volatile
+    return fields

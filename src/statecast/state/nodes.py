@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-__all__ = ["Schema", "Schemas", "children", "choices", "is_authors_function", "is_custom_json", "type_key"]
+__all__ = ["SCALARS", "Schema", "Schemas", "children", "choices", "is_authors_function", "is_custom_json", "type_key"]
 
 Schema = dict[str, Any]
 """A node of a pydantic core schema."""
@@ -22,6 +22,12 @@ _WRAPPERS = {
     "json-or-python": "json_schema",
 }
 
+
+SCALARS = frozenset(
+    {"str", "int", "float", "bool", "none", "literal", "enum", "datetime", "date", "time", "timedelta", "decimal", "uuid"}
+    | {"bytes", "url", "multi-host-url", "complex"}
+)
+"""Kinds of nodes whose values are immutable and hold no others."""
 
 _BUILT_IN = ("pydantic.", "pydantic_core.", f"{__name__.rpartition('.')[0]}.")
 

@@ -14,17 +14,14 @@ from weakref import WeakValueDictionary
 from pydantic_core import SchemaValidator
 
 from ..errors import StateError
-from .nodes import Schema, Schemas, choices, is_authors_function, type_key
+from .nodes import SCALARS, Schema, Schemas, choices, is_authors_function, type_key
 from .readers import Reader, validator
 from .tracker import Spec, living_parents
 
 __all__ = ["Specs"]
 
 _CONTAINERS = ("list", "dict", "typed-dict")
-_SCALARS = frozenset(
-    {"str", "int", "float", "bool", "none", "literal", "enum", "datetime", "date", "time", "timedelta", "decimal", "uuid"}
-    | {"bytes", "url", "multi-host-url", "complex", "model", "dataclass", "tuple", "set", "frozenset", "named-tuple", "deque"}
-)
+_UNTRACKED = SCALARS | {"model", "dataclass", "tuple", "set", "frozenset", "named-tuple", "deque"}
 """Types whose values are never tracked containers."""
 
 
@@ -226,7 +223,7 @@ class Specs:
         )
 
     def _union(self, union: Schema, climbs: bool) -> ContainerSpec | None:
-        others = [one for one in choices(union) if self._schemas.unwrap(one)["type"] not in _SCALARS]
+        others = [one for one in choices(union) if self._schemas.unwrap(one)["type"] not in _UNTRACKED]
         if not others:
             return None
         if len(others) == 1 and not climbs and not self._schemas.has_functions(union):
