@@ -159,7 +159,7 @@ class TrackedDict(Node, dict[str, Any]):
             if dict.get(self, key, MISSING) is value:
                 continue
             if spec is not None:
-                value, inner = spec.item(value), spec.inner
+                value, inner = spec.item(value, key), spec.at(key)
             taken[key] = intake.member(value, key, inner)
         self._judge(dict.update, taken)
         tracker = acquire(self)

@@ -16,6 +16,7 @@ from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
 from .pointer import refused, split
 from .shadow import Shadow, difference
+from .schema import StateType
 from .tracker import MISSING, PLAIN, Node, Tracker
 from .values import check, decode, encode, jsonable, same
 
@@ -62,7 +63,7 @@ class Document(Generic[T]):
 
     Args:
         value: JSON, or what is written as JSON. Plain dicts and lists are taken over as tracked ones: change `document.value`.
-        type: the type of the value, an annotation or a `StateType`; `None`: any JSON.
+        type: the type of the value, an annotation or a `StateType`, to which what is assigned to `value` is held; `None`: any JSON.
         baseline: what the consumer holds now (`None` is JSON null). It is copied. `MISSING`: unknown, the first `take()` gives a
             `Snapshot`.
         debug: check every patch against a copy of the consumer's state. Costs the size of the state at each take, and keeps it
@@ -70,7 +71,7 @@ class Document(Generic[T]):
         on_change: called once when the document goes from clean to dirty, in the thread that changed it, outside the lock.
 
     Raises:
-        StateError: the value cannot be part of a state, or belongs to another document.
+        StateError: the value is not of the type, cannot be part of a state, or belongs to another document.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Document(Generic[T]):
         debug: bool = False,
         on_change: Callable[[], None] | None = None,
     ) -> None:
-        self.type = type
+        self.type = type if type is None or isinstance(type, StateType) else StateType(type)
         self.debug = debug
         self._tracker = Tracker(self, on_change)
         self._baseline = baseline if baseline is MISSING else jsonable(baseline)
@@ -317,8 +318,11 @@ class Document(Generic[T]):
 
     def _replace(self, value: Any) -> None:
         tracker = self._tracker
+        spec = None
+        if self.type is not None:
+            value, spec = self.type.accept(value)
         intake = Intake(None, tracker)
-        value = intake.root(value)
+        value = intake.root(value, spec)
         tracker.lock.acquire()
         try:
             intake.admit(tracker)

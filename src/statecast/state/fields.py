@@ -75,7 +75,7 @@ class Fields:
         reader = self.readers.get(name)
         if reader is not None:
             return reader(value, self.specs.get(name))
-        fields, _, _ = self._validator.validate_assignment(dict(held), name, value)
+        fields, *_ = cast("tuple[dict[str, Any], ...]", self._validator.validate_assignment(dict(held), name, value))
         return fields[name]
 
 

@@ -82,9 +82,9 @@ class Intake:
         self._path.pop()
         return value
 
-    def root(self, value: Any) -> Any:
+    def root(self, value: Any, spec: Spec | None = None) -> Any:
         """What is stored for the value of a document. Raises `StateError`."""
-        return self._take(value, None)
+        return self._take(value, spec)
 
     def admit(self, tracker: Tracker) -> None:
         """The last checks, under the lock. Raises `StateError`; if not, everything is ready to be linked to the node."""
@@ -156,18 +156,17 @@ class Intake:
         node._tracker = self.tracker
         node._spec = spec
         self._fresh[id(node)] = node
-        inner = None if spec is None else spec.inner
         if kind == MAPPING:
-            self._fill_dict(node, value, inner)
+            self._fill_dict(node, value, spec)
         else:
-            self._fill_list(node, value, inner)
+            self._fill_list(node, value, None if spec is None else spec.inner)
         self._open.discard(id(value))
         self._known[id(value)] = (value, node)
         if self.tracker.original is not None:
             self.tracker.original(value, node)
         return node  # type: ignore[no-any-return]
 
-    def _fill_dict(self, node: Any, value: dict[Any, Any], inner: Spec | None) -> None:
+    def _fill_dict(self, node: Any, value: dict[Any, Any], spec: Spec | None) -> None:
         reference = weakref.ref(node)
         for key, member in list(value.items()):
             if type(key) is not str:
@@ -176,7 +175,7 @@ class Intake:
                     raise self._error(f"a key must be a string, not {type(key).__qualname__}")
                 key = str.__str__(key)
             if type(member) not in ATOMS:
-                member = self._inside(member, node, reference, key, inner)
+                member = self._inside(member, node, reference, key, None if spec is None else spec.at(key))
             dict.__setitem__(node, key, member)
 
     def _fill_list(self, node: Any, value: list[Any], inner: Spec | None) -> None:
@@ -291,7 +290,10 @@ class Intake:
 class _Linked:
     inner = whole = None
 
-    def item(self, value: Any) -> Any:
+    def at(self, key: str) -> None:
+        return None
+
+    def item(self, value: Any, key: str | None = None) -> Any:
         return value
 
 

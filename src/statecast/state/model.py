@@ -16,7 +16,7 @@ from .intake import LINKED, edit, link_members, put, touched
 from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
-from .tracker import MISSING, PLAIN, SLOTS, Node, Spec, Tracker, acquire, tracker_of
+from .tracker import MISSING, SLOTS, Node, Spec, Tracker, acquire, tracker_of
 from .values import ATOMS, check
 
 __all__ = ["State"]
@@ -32,7 +32,7 @@ def _settle(model: M) -> M:
         return model
     names = fields_of(type(model)).names
     held = model.__dict__
-    if all(type(held.get(name)) in PLAIN for name in names):
+    if all(type(held.get(name)) in ATOMS for name in names):
         tracker_of(model)
         model._spec = LINKED
         return model

@@ -95,7 +95,7 @@ def _type_inside(container: Any, spec: Spec | None) -> None:
         return
     for key, member in container._members():
         if isinstance(member, (list, dict)) and isinstance(member, Node):
-            inner = spec.at(key)
+            inner = spec.at(key) if isinstance(container, dict) else spec.inner
             if member._spec is None:
                 member._spec = inner
             _type_inside(member, inner)

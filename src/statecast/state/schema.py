@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 import types
 from functools import cached_property
@@ -13,6 +14,8 @@ from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, 
 from pydantic_core import InitErrorDetails, to_json
 from typing_extensions import is_typeddict
 
+from ..errors import StateError
+from . import pointer
 from .nodes import Schemas
 from .readback import check_reads_back, check_secrets, reads_infinities
 from .readers import fitting, kept
@@ -103,14 +106,22 @@ class StateType:
     def accept(self, value: Any) -> tuple[Any, Spec | None]:
         """What is stored for a Python value that becomes the whole state, and what may stand in it if it is a container.
 
+        An instance of the type is kept itself; of containers a copy is made where reading changes something in them.
+
         Raises:
-            ValidationError: it is not of this type.
-            StateError: it is a tracked container with another item type.
+            StateError: it is not of this type.
         """
         spec = self._spec
         if fitting(value, spec):
             return value, spec
-        return kept(value, self._adapter.validate_python(value), spec), spec
+        try:
+            read = self._adapter.validate_python(value)
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            raise StateError(f"not a {_name(self.annotation)}: {first['msg']}", pointer.join(*first["loc"])) from exc
+        if _holds_the_same(value, read):
+            return value, spec
+        return kept(value, read, spec), spec
 
     @cached_property
     def accepts_null(self) -> bool:
@@ -189,6 +200,15 @@ class StateType:
         return reads_infinities(self._schemas)
 
 
+def _holds_the_same(value: Any, read: Any) -> bool:
+    """Whether reading gave a copy of a plain container that holds the very same objects."""
+    if type(value) is not type(read) or type(value) not in (dict, list) or len(value) != len(read):
+        return False
+    if type(value) is list:
+        return all(map(operator.is_, value, read))
+    return all(key in read and read[key] is member for key, member in value.items())
+
+
 def _name(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
 
@@ -234,4 +254,4 @@ def _refuse_non_finite(data: Any) -> None:
 
     walk(data, ())
     if details:
-        raise ValidationError.from_exception_data("state", cast("list[InitErrorDetails]", details), input_type="json")
+        raise ValidationError.from_exception_data("state", details, input_type="json")

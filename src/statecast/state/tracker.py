@@ -72,10 +72,14 @@ SLOTS = ("_tracker", "_parents", "_key", "_old", "_spec")
 class Spec(Protocol):
     """What may stand in a container. Mutators call it outside the lock, before any change."""
 
-    inner: Spec | None
-    """The spec of a container that is built for an item: of the inner lists in `list[list[int]]`."""
+    @property
+    def inner(self) -> Spec | None:
+        """The spec of a container that is built for an item of a list: of the inner lists in `list[list[int]]`."""
 
-    def item(self, value: Any) -> Any:
+    def at(self, key: str) -> Spec | None:
+        """The spec of a container that is built for this key of a dict."""
+
+    def item(self, value: Any, key: str | None = None) -> Any:
         """Validates one item that enters, and gives what is stored: the value itself, or what it was read as.
 
         Raises whatever the author shall see: pydantic's `ValidationError`, or `StateError`.
