@@ -15,8 +15,8 @@ from .edits import Changes
 from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
 from .pointer import refused, split
-from .shadow import Shadow, difference
 from .schema import StateType
+from .shadow import Shadow, difference
 from .tracker import MISSING, PLAIN, Node, Tracker
 from .values import check, decode, encode, jsonable, same
 

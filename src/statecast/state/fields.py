@@ -89,7 +89,11 @@ def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
         if custom or is_custom_json(node):
             return False
         kind = node["type"]
-        if id(node) in seen or kind == "model" or (kind == "dataclass" and hasattr(node["cls"], "__pydantic_serializer__")):
+        if (
+            id(node) in seen
+            or kind == "model"
+            or (kind == "dataclass" and hasattr(node["cls"], "__pydantic_serializer__"))
+        ):
             return True
         seen.add(id(node))
         if any(config.get(setting, usual) != usual for setting, usual in _CONFIGURED.get(kind, ())):

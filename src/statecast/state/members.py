@@ -13,6 +13,7 @@ from .readonly import is_read_only
 
 __all__ = ["Member", "fields_node", "hints", "members"]
 
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """One field or computed field of a model, a dataclass or a TypedDict.

@@ -126,7 +126,9 @@ class State(Node, BaseModel):
 
         def __delattr__(self, name: str) -> None:
             if name in type(self).__pydantic_fields__:
-                raise StateError(f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}")
+                raise StateError(
+                    f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}"
+                )
             super().__delattr__(name)
 
         def __setstate__(self, state: dict[Any, Any]) -> None:

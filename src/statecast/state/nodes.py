@@ -24,7 +24,21 @@ _WRAPPERS = {
 
 
 SCALARS = frozenset(
-    {"str", "int", "float", "bool", "none", "literal", "enum", "datetime", "date", "time", "timedelta", "decimal", "uuid"}
+    {
+        "str",
+        "int",
+        "float",
+        "bool",
+        "none",
+        "literal",
+        "enum",
+        "datetime",
+        "date",
+        "time",
+        "timedelta",
+        "decimal",
+        "uuid",
+    }
     | {"bytes", "url", "multi-host-url", "complex"}
 )
 """Kinds of nodes whose values are immutable and hold no others."""
@@ -117,12 +131,23 @@ def _is_built_in(function: Any) -> bool:
 def choices(node: Schema) -> list[Schema]:
     """The members of a union."""
     found = node.get("choices", ())
-    return [item[0] if isinstance(item, tuple) else item for item in (found.values() if isinstance(found, dict) else found)]
+    return [
+        item[0] if isinstance(item, tuple) else item for item in (found.values() if isinstance(found, dict) else found)
+    ]
 
 
 def children(node: Schema) -> Iterator[Schema]:
     """The nodes of the values that a value of this node holds, or that it is read as from JSON."""
-    for key in ("schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "lax_schema", "json_schema", "steps"):
+    for key in (
+        "schema",
+        "items_schema",
+        "keys_schema",
+        "values_schema",
+        "extras_schema",
+        "lax_schema",
+        "json_schema",
+        "steps",
+    ):
         inner = node.get(key)
         if isinstance(inner, list):
             yield from inner
@@ -147,7 +172,9 @@ def type_key(schemas: Schemas, value: Any, seen: dict[int, int] | None = None) -
         seen[id(value)] = len(seen)
     if isinstance(value, dict):
         left_out = ("metadata", "ref", "serialization", "default", "default_factory")
-        return tuple((key, type_key(schemas, value[key], seen)) for key in sorted(value, key=str) if key not in left_out)
+        return tuple(
+            (key, type_key(schemas, value[key], seen)) for key in sorted(value, key=str) if key not in left_out
+        )
     if isinstance(value, (list, tuple)):
         return tuple(type_key(schemas, item, seen) for item in value)
     try:

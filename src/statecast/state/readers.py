@@ -31,7 +31,9 @@ class Reader:
     def __init__(self, schema: Schema, schemas: Schemas, config: Schema) -> None:
         self._validator = validator(schema, schemas, config)
         *outer, last = schemas.chain(schema)
-        plain = all(node["type"] in ("default", "nullable", "definition-ref") for node in outer) and last.keys() <= _FREE
+        plain = (
+            all(node["type"] in ("default", "nullable", "definition-ref") for node in outer) and last.keys() <= _FREE
+        )
         texts = any(key.startswith("str_") for key in config)
         self._atom = _ATOMS.get(last["type"]) if plain and not texts else None
         self._classes = _declared(schema, schemas)
@@ -106,7 +108,11 @@ def is_read_as(value: Any, read: Any) -> bool:
     if isinstance(value, list):
         return type(read) is list and len(value) == len(read) and all(map(is_read_as, value, read))
     if isinstance(value, dict):
-        return type(read) is dict and value.keys() == read.keys() and all(is_read_as(value[key], read[key]) for key in read)
+        return (
+            type(read) is dict
+            and value.keys() == read.keys()
+            and all(is_read_as(value[key], read[key]) for key in read)
+        )
     return value is read or (type(value) is type(read) and bool(value == read))
 
 

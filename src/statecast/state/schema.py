@@ -8,7 +8,7 @@ import operator
 import re
 import types
 from functools import cached_property
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, to_json

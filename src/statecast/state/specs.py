@@ -16,7 +16,7 @@ from pydantic_core import SchemaValidator
 from ..errors import StateError
 from .nodes import SCALARS, Schema, Schemas, choices, is_authors_function, type_key
 from .readers import Reader, validator
-from .tracker import Spec, living_parents
+from .tracker import living_parents
 
 __all__ = ["Specs"]
 
