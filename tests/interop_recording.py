@@ -32,19 +32,26 @@ class Recorded(Agent[S], Generic[S]):
 
     def __init__(self) -> None:
         self._finals: list[Final] = []
+        self._failure: Exception | None = None
         self._arrived = threading.Condition()
 
     async def on_finish(self, run: Run[S], ending: Ending) -> None:
-        state = json.loads(encode_json(run.state))
-        messages = [message.model_dump(mode="json", by_alias=True, exclude_unset=True) for message in run.messages]
+        try:
+            state = json.loads(encode_json(run.state))
+            messages = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in run.messages]
+        except Exception as failure:
+            self._failure = failure
         with self._arrived:
-            self._finals.append(Final(run.run_id, state, messages, ending))
+            if self._failure is None:
+                self._finals.append(Final(run.run_id, state, messages, ending))
             self._arrived.notify_all()
 
     def finals(self, count: int, *, timeout: float = 10.0) -> list[Final]:
         """What the agent held after each of its `count` runs; waits for the last, which ends after its response does."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: len(self._finals) >= count, timeout), "a run has not ended"
+            assert self._arrived.wait_for(lambda: self._failure or len(self._finals) >= count, timeout), "a run goes on"
+            if self._failure is not None:
+                raise self._failure
             return list(self._finals)
 
 
