@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from jsonpatch import JsonPatch
 
 from ..errors import StateError
-from .edits import Changes
+from .edits import Changes, only_path
 from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
 from .pointer import refused, split
@@ -92,6 +92,8 @@ class Document(Generic[T]):
         self._old_root: Any = MISSING
         self._root_entry: Opaque | None = None
         self._size: int | None = None
+        # Whether nothing but edits of containers can have happened since the last take.
+        self._usual = False
         self._touched: dict[int, Any] = {}
         self._shadow = Shadow(self._baseline) if debug else None
         if self._shadow is not None:
@@ -117,6 +119,7 @@ class Document(Generic[T]):
     def resync(self) -> None:
         """The next `take()` is a `Snapshot`, even if nothing changed: what the consumer holds is in doubt."""
         self._fresh = True
+        self._usual = False
 
     def touch(self, pointer: str = "") -> None:
         """Something at this JSON pointer changed that Python could not show: the next `take()` looks at it.
@@ -132,6 +135,7 @@ class Document(Generic[T]):
             readopt(value)
         with self._tracker.lock:
             self._touched[id(value)] = value
+            self._usual = False
             self._tracker.signal()
             self._tracker.edits += 1
         self._tracker.notify()
@@ -172,6 +176,18 @@ class Document(Generic[T]):
             if tracker.log is not None:
                 return None
             changes = Changes(tracker)
+            dirty = tracker.dirty
+            if len(dirty) == 1 and self._usual and not tracker.opaque and not tracker.volatile:
+                # One container was edited, at one place: nothing has to be walked through.
+                node = dirty[0]
+                path = None if node._derives else only_path(node, self._root)
+                if path is not None:
+                    changes.write(node, path)
+                    taken = self._choose(changes, delta) if changes.ops else None
+                    node._old = None
+                    dirty.clear()
+                    tracker.settle()
+                    return taken
             changes.collect()
             if not changes.models and not self._touched and not (compare and (tracker.opaque or tracker.volatile)):
                 return self._settle(changes, delta)
@@ -224,6 +240,7 @@ class Document(Generic[T]):
                 entry.sent = entry.text
             self._drop_unused()
         self._fresh = False
+        self._usual = self._shadow is None
         self._baseline = self._old_root = MISSING
         self._touched = {}
         tracker.settle()
@@ -233,16 +250,22 @@ class Document(Generic[T]):
         """Delta, snapshot or nothing: all reasons are here, in the order in which they count."""
         if self._fresh:
             return self._snapshot(changes, "the consumer's copy is unknown")
-        reason = self._write(changes)
-        if reason is None and not changes.ops:
+        ops = changes.ops
+        reason = None
+        if not ops:
+            reason = self._write(changes)
+            ops = changes.ops
+        if reason is None and not ops:
             return None
         if reason is None and not delta:
             reason = "a delta was not asked for"
-        if reason is None and any(refused(op["path"]) for op in changes.ops):
-            reason = "known consumers refuse a path of the delta"
+        if reason is None:
+            for op in ops:
+                if refused(op["path"]):
+                    reason = "known consumers refuse a path of the delta"
         if reason is not None:
             return self._snapshot(changes, reason)
-        text = encode(changes.ops)
+        text = encode(ops)
         if len(text) >= FLOOR:
             if self._size is None:
                 self._size = len(encode(self._before(changes)))
@@ -250,7 +273,7 @@ class Document(Generic[T]):
                 return self._snapshot(changes, "the delta is not shorter than the state")
         if self._size is not None:
             self._size += len(text)
-        return Delta(changes.ops, text)
+        return Delta(ops, text)
 
     def _write(self, changes: Changes) -> str | None:
         """Writes the operations. Returns the reason why they cannot say it."""
@@ -336,6 +359,7 @@ class Document(Generic[T]):
 
     def _set_root(self, value: Any) -> None:
         tracker = self._tracker
+        self._usual = False
         if self._old_root is MISSING:
             self._old_root = self._root
         self._root = value

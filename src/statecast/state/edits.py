@@ -11,11 +11,11 @@ from typing import Any
 from . import pointer
 from .opaque import Opaque
 from .scripts import script
-from .splices import hunks_of
+from .splices import LENGTH, hunks_of
 from .tracker import MISSING, PLAIN, Node, Tracker, living_parents
 from .values import encode, immutable, same
 
-__all__ = ["Changes", "target"]
+__all__ = ["Changes", "only_path"]
 
 Op = dict[str, Any]
 
@@ -161,13 +161,13 @@ class Changes:
     def _write_members(self, node: Node, path: str) -> None:
         raw = node._raw()
         names = node._names
-        record = node._old or {}
+        record = node._old or NONE
         for key, old in record.items():
             name = key if names is None else names.get(key)
             new = dict.get(raw, key, MISSING)
             if name is not None and new is not old:
                 self.change(f"{path}/{pointer.escape(name)}", old, new)
-        for child in self._marks.get(id(node), NONE).values():
+        for child in self._marks[id(node)].values() if id(node) in self._marks else ():
             known = living(child, node)
             for key in node._places(target(child), *known) if known else ():
                 name = key if names is None else names.get(key)
@@ -187,8 +187,12 @@ class Changes:
                 self.change(f"{path}/{pointer.escape(name)}", old, new, plain=True)
 
     def _write_list(self, node: Any, path: str) -> None:
+        record = node._old
+        marks = self._marks.get(id(node))
+        if type(record) is dict and marks is None and self._write_simple(record, node, path):
+            return
         whole: set[int] = set()
-        if node._old is not None:
+        if record is not None:
             steps = script(hunks_of(node._old, len(node)), node, self.equal, whole)
             if len(steps) > 1 and self._is_longer(steps, node, path):
                 self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
@@ -198,11 +202,25 @@ class Changes:
                     self.ops.append({"op": op, "path": f"{path}/{index}"})
                 else:
                     self.ops.append({"op": op, "path": f"{path}/{index}", "value": self.plain(node[index])})
-        for child in self._marks.get(id(node), NONE).values():
+        for child in marks.values() if marks is not None else ():
             known = living(child, node)
             for index in node._places(target(child), *known) if known else ():
                 if index not in whole:
                     self._write_child(child, f"{path}/{index}")
+
+    def _write_simple(self, record: dict[int, Any], node: Any, path: str) -> bool:
+        """The edits that are most frequent and need no script: items appended, or one item replaced."""
+        size, length = len(node), record[LENGTH]
+        if len(record) == 1 and length < size <= length + SIMPLE:
+            for index in range(length, size):
+                self.ops.append({"op": "add", "path": f"{path}/{index}", "value": self.plain(node[index])})
+            return True
+        if len(record) == 2 and length == size:
+            for index, old in record.items():
+                if index != LENGTH and old is not node[index]:
+                    self.change(f"{path}/{index}", old, node[index])
+            return True
+        return False
 
     def _is_longer(self, steps: list[tuple[str, int]], node: Any, path: str) -> bool:
         """Whether these operations are longer than the whole list."""
@@ -236,7 +254,35 @@ class Changes:
 
 OVERHEAD = 30
 """Bytes of an operation besides its path, its index and its value, about."""
-NONE: dict[int, Any] = {}
+SIMPLE = 8
+"""So many items appended are written without asking whether the whole list is shorter: it would be by a few bytes at most."""
+NONE: dict[Any, Any] = {}
+
+
+def only_path(node: Node, root: Any) -> str | None:
+    """The pointer of a node that hangs at one place only, if nothing above it must be asked too; else `None`."""
+    path = ""
+    while node is not root:
+        parents = node._parents
+        if parents is None or type(parents) is dict:
+            return None
+        parent = parents()
+        if parent is None or parent._derives:
+            return None
+        hint = node._key
+        if isinstance(parent, list):
+            hint += parent._shift
+            if not (0 <= hint < len(parent) and parent[hint] is node):
+                return None
+            path = f"/{hint}{path}"
+        else:
+            names = parent._names
+            name = hint if names is None else names.get(hint)
+            if name is None or parent._raw().get(hint) is not node:
+                return None
+            path = f"/{pointer.escape(name)}{path}"
+        node = parent
+    return path
 
 
 def target(child: Node | Opaque) -> Any:

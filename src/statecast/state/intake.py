@@ -62,10 +62,10 @@ class Intake:
         self.tracker = tracker
         self.height = 0
         self._path: list[Any] = []
-        self._open: set[int] = set()
+        self._open: list[int] = []
         # One plain object met twice becomes one tracked container. The object is kept, as its id must stay its own.
         self._known: dict[int, tuple[Any, Node]] = {}
-        self._fresh: dict[int, Node] = {}
+        self._fresh: list[Node] = []
         self._foreign: dict[int, Opaque] = {}
         self._models: list[Node] = []
         self._existing: list[tuple[Node, int, str]] = []
@@ -140,7 +140,7 @@ class Intake:
         self._take_foreign(value)
         return value
 
-    def _take_container(self, value: Any, kind: int, spec: Spec | None) -> Node:
+    def _take_container(self, value: Any, kind: int, spec: Spec | None) -> Any:
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
@@ -149,54 +149,60 @@ class Intake:
             raise self._error(IN_ITSELF)
         if depth > DEPTH:
             raise self._error(TOO_DEEP)
-        self._open.add(id(value))
-        self.height = max(self.height, depth + (self.node is None))
-        cls = CONTAINERS[dict if kind == MAPPING else list]
-        node = cls.__new__(cls)
+        if self.node is None:
+            depth += 1
+        if depth > self.height:
+            self.height = depth
+        self._open.append(id(value))
+        node: Any
+        members: Any
+        if kind == MAPPING:
+            node = CONTAINERS[dict]()
+            members = _named(value, self)
+            pairs: Any = members.items()
+        else:
+            node = CONTAINERS[list]()
+            members = list(value)
+            pairs = enumerate(members)
         node._tracker = self.tracker
         node._spec = spec
-        self._fresh[id(node)] = node
+        self._fresh.append(node)
+        reference = None
+        for key, member in pairs:
+            if type(member) not in ATOMS:
+                if reference is None:
+                    reference = weakref.ref(node)
+                if spec is None:
+                    inner = None
+                else:
+                    inner = spec.at(key) if kind == MAPPING else spec.inner
+                members[key] = self._inside(member, node, reference, key, inner)
         if kind == MAPPING:
-            self._fill_dict(node, value, spec)
+            dict.update(node, members)
         else:
-            self._fill_list(node, value, None if spec is None else spec.inner)
-        self._open.discard(id(value))
+            list.extend(node, members)
+        self._open.pop()
         self._known[id(value)] = (value, node)
         if self.tracker.original is not None:
             self.tracker.original(value, node)
-        return node  # type: ignore[no-any-return]
-
-    def _fill_dict(self, node: Any, value: dict[Any, Any], spec: Spec | None) -> None:
-        reference = weakref.ref(node)
-        for key, member in list(value.items()):
-            if type(key) is not str:
-                if not isinstance(key, str):
-                    self._path.append(repr(key))
-                    raise self._error(f"a key must be a string, not {type(key).__qualname__}")
-                key = str.__str__(key)
-            if type(member) not in ATOMS:
-                member = self._inside(member, node, reference, key, None if spec is None else spec.at(key))
-            dict.__setitem__(node, key, member)
-
-    def _fill_list(self, node: Any, value: list[Any], inner: Spec | None) -> None:
-        reference = weakref.ref(node)
-        members = list(value)
-        for index, member in enumerate(members):
-            if type(member) not in ATOMS:
-                members[index] = self._inside(member, node, reference, index, inner)
-        list.extend(node, members)
+        return node
 
     def _inside(self, value: Any, parent: Node, reference: weakref.ref[Node], key: Any, spec: Spec | None) -> Any:
+        """What is stored for a member of a container that is being built, or of a model that is being linked."""
+        kind = kind_of(type(value))
         self._path.append(key)
+        if kind == MAPPING or kind == SEQUENCE:
+            node = self._take_container(value, kind, spec)
+            self._path.pop()
+            if node._parents is None:
+                node._parents = reference
+                node._key = key
+            else:
+                attach(node, parent, key)
+            return node
         taken = self._take(value, spec)
         self._path.pop()
-        if id(taken) in self._fresh:
-            if taken._parents is None:
-                taken._parents = reference
-                taken._key = key
-            else:
-                attach(taken, parent, key)
-        elif type(taken) not in PLAIN and (isinstance(taken, Node) or id(taken) in self._foreign):
+        if kind == NODE or id(taken) in self._foreign:
             self._links.append((taken, parent, key))
         return taken
 
@@ -211,8 +217,6 @@ class Intake:
 
     def _take_node(self, node: Node, spec: Spec | None) -> Node:
         tracker = tracker_of(node)
-        if id(node) in self._fresh:
-            return node
         if node._names is not None and node._spec is None:
             self._take_model(node)
         elif tracker is not self.tracker:
@@ -232,7 +236,7 @@ class Intake:
         # A model that was never part of a state holds plain containers, and nothing in it knows where it hangs.
         if id(model) in self._open:
             raise self._error(IN_ITSELF)
-        self._open.add(id(model))
+        self._open.append(id(model))
         model._tracker = self.tracker
         reference = weakref.ref(model)
         names = model._names or {}
@@ -249,7 +253,7 @@ class Intake:
 
         model._adopt(take)
         model._spec = LINKED
-        self._open.discard(id(model))
+        self._open.pop()
         if model._derives:
             self._models.append(model)
 
@@ -279,12 +283,27 @@ class Intake:
 
     def _change_tracker(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        for node in (*self._fresh.values(), *self._models):
+        for node in (*self._fresh, *self._models):
             node._tracker = tracker
 
     def _error(self, reason: str, inside: str = "") -> StateError:
         where = "" if self.node is None else locate(self.node)
         return StateError(reason, where + pointer.join(*self._path) + inside)
+
+
+def _named(value: dict[Any, Any], intake: Intake) -> dict[str, Any]:
+    """The members of a plain dict in a new one, under exact strings."""
+    members = dict(value)
+    for key in members:
+        if type(key) is not str:
+            break
+    else:
+        return members
+    for key in members:
+        if not isinstance(key, str):
+            intake._path.append(repr(key))
+            raise intake._error(f"a key must be a string, not {type(key).__qualname__}")
+    return {str.__str__(key): member for key, member in members.items()}
 
 
 class _Linked:

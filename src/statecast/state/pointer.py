@@ -32,7 +32,7 @@ def split(pointer: str) -> list[str]:
 
 def refused(pointer: str) -> bool:
     """Known consumers refuse this path: it names `__proto__`, or `prototype` right after `constructor`."""
-    if "prototype" not in pointer and "__proto__" not in pointer:
+    if "proto" not in pointer:
         return False
     tokens = split(pointer)
     return "__proto__" in tokens or any(
