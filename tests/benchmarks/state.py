@@ -86,9 +86,7 @@ def sort(state: Any, step: int) -> None:
     state["order"].sort(reverse=bool(step % 2))
 
 
-EDITS: dict[str, Edit] = {
-    edit.__name__: edit for edit in (leaf, append, middle, last, prepend, pop_first, move, sort)
-}
+EDITS: dict[str, Edit] = {edit.__name__: edit for edit in (leaf, append, middle, last, prepend, pop_first, move, sort)}
 
 
 def bare(step: int, store: dict[str, Any]) -> None:
@@ -118,7 +116,9 @@ def measure(rounds: int) -> tuple[dict[str, dict[int, list[float]]], list[float]
             for size, document in documents.items():
                 state = document.value
 
-                def once(edit: Edit = edit, document: Document[Any] = document, state: Any = state, step: int = step) -> None:
+                def once(
+                    edit: Edit = edit, document: Document[Any] = document, state: Any = state, step: int = step
+                ) -> None:
                     edit(state, step)
                     taken = document.take()
                     assert isinstance(taken, Delta)
@@ -152,7 +152,12 @@ def patch_sizes(size: int) -> dict[str, tuple[int, int, int, int | None]]:
 def compared(pairs: list[tuple[Any, Any]]) -> list[int] | None:
     try:
         answer = subprocess.run(
-            ["node", "-e", COMPARE], input=json.dumps(pairs), capture_output=True, text=True, timeout=60, cwd=NODE_MODULES
+            ["node", "-e", COMPARE],
+            input=json.dumps(pairs),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=NODE_MODULES,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -189,8 +194,14 @@ def main() -> None:
 
     times, floor = measure(options.rounds)
     base, base_median = min(floor), median(floor)
-    print(f"Python {sys.version.split()[0]}; bare assignment and one encoded operation: best {base:.2f} us, median {base_median:.2f}")
-    print(f"\n{'edit':<10}" + "".join(f"{size:>18,}" for size in SIZES) + f"{'growth':>9}{'of bare':>9}   best / median us")
+    print(
+        f"Python {sys.version.split()[0]}; bare assignment and one encoded operation: best {base:.2f} us, median {base_median:.2f}"
+    )
+    print(
+        f"\n{'edit':<10}"
+        + "".join(f"{size:>18,}" for size in SIZES)
+        + f"{'growth':>9}{'of bare':>9}   best / median us"
+    )
     for name, by_size in times.items():
         row = "".join(f"{min(found):>10.1f} /{median(found):>6.1f}" for found in by_size.values())
         growth = median(by_size[SIZES[-1]]) / median(by_size[SIZES[0]])
@@ -205,7 +216,9 @@ def main() -> None:
     print(f"\ndeepcopy + make_patch at 10,000 items: {theirs / 1000:.0f} ms, {theirs / ours:,.0f} times one leaf edit")
     plain, tracked = memory(10_000)
     print(f"memory per item (a dict and a list): plain {plain:.0f} bytes, tracked {tracked:.0f}")
-    print(f"empty containers: dict {sys.getsizeof({})} -> {sys.getsizeof(TrackedDict())}, list {sys.getsizeof([])} -> {sys.getsizeof(TrackedList())}")
+    print(
+        f"empty containers: dict {sys.getsizeof({})} -> {sys.getsizeof(TrackedDict())}, list {sys.getsizeof([])} -> {sys.getsizeof(TrackedList())}"
+    )
 
 
 if __name__ == "__main__":
