@@ -29,7 +29,7 @@ class _Message(NamedTuple):
     role: str
     name: str | None
     owner: str | None
-    streamed: bool
+    ours: bool
 
 
 class _Call(NamedTuple):
@@ -88,10 +88,10 @@ class Duties:
         for call in getattr(message, "tool_calls", None) or ():
             self._calls[call.id] = _Call(call.function.name, message.id, owner)
 
-    def _remember(self, message: EventDict) -> None:
+    def _remember(self, message: EventDict, *, stated: bool = False) -> None:
         id, owner = message["id"], message.get("subagentRunId")
-        streamed = id in self._messages and self._messages[id].streamed
-        self._messages[id] = _Message(message["role"], message.get("name"), owner, streamed)
+        ours = self._messages[id].ours if id in self._messages else stated
+        self._messages[id] = _Message(message["role"], message.get("name"), owner, ours)
         for call in message.get("toolCalls") or ():
             self._calls[call["id"]] = _Call(call["function"]["name"], id, owner)
 
@@ -136,7 +136,7 @@ class Duties:
         if known is None:
             return
         self._check_new(event, id, "L8", *TEXT_ROLES)
-        if not known.streamed and role != "assistant":
+        if not known.ours and role != "assistant":
             raise SequenceError(
                 f"TEXT_MESSAGE_START: the message {id!r} is the client's own; only an assistant's is opened again", "S2"
             )
@@ -180,7 +180,7 @@ class Duties:
         self._messages = {id: one for id, one in self._messages.items() if id in stated or one.role in keeps}
         self._calls = {id: call for id, call in self._calls.items() if call.parent in self._messages}
         for message in event["messages"]:
-            self._remember(message)
+            self._remember(message, stated=True)
 
     # Tool calls
 

@@ -1,0 +1,87 @@
+"""The replica and the real TypeScript client agree: on the verdict, the state, and the messages."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from interop_support import require_node, run_lines
+from statecast.replica import ProtocolViolation, Replica
+from stream_support import FATAL, broken, legal_stream
+
+SEEDS = range(300)
+
+
+def consume(stream: list[dict[str, Any]]) -> tuple[Replica, ProtocolViolation | None]:
+    replica = Replica()
+    try:
+        for event in stream:
+            replica.apply(event)
+        replica.close()
+    except ProtocolViolation as violation:
+        return replica, violation
+    return replica, None
+
+
+def replay(streams: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What the client makes of the streams, all in one process."""
+    return run_lines("replay.mjs", [{"events": stream} for stream in streams])
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    return json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
+
+
+def test_legal_streams() -> None:
+    require_node()
+    streams = [legal_stream(Random(seed)) for seed in SEEDS]
+    for seed, stream, client in zip(SEEDS, streams, replay(streams), strict=True):
+        replica, violation = consume(stream)
+        messages = [message.model_dump(mode="json", by_alias=True) for message in replica.messages]
+        assert violation is None, (seed, violation)
+        assert client["accepted"], (seed, client["error"])
+        assert same(replica.state, client.get("state")), (seed, replica.state, client.get("state"))
+        assert same(messages, client["messages"]), (seed, messages, client["messages"])
+        assert bool(replica.warnings) == bool(client["warnings"]), (seed, replica.warnings, client["warnings"])
+
+
+def test_broken_streams() -> None:
+    require_node()
+    cases = []
+    for seed in SEEDS:
+        random = Random(seed)
+        name = list(FATAL)[seed % len(FATAL)]
+        made = broken(legal_stream(random), FATAL[name], random)
+        if made is not None:
+            cases.append((seed, name, made[0]))
+    assert len(cases) > len(SEEDS) / 2
+    assert {name for _, name, _ in cases} == set(FATAL)
+    for (seed, name, stream), client in zip(cases, replay([stream for _, _, stream in cases]), strict=True):
+        assert consume(stream)[1] is not None, (seed, name)
+        assert not client["accepted"], (seed, name)
+
+
+def test_lone_surrogates() -> None:
+    require_node()
+    text = "half \ud83d of it"
+    stream: list[dict[str, Any]] = [
+        {"type": "RUN_STARTED", "threadId": "thread", "runId": "run"},
+        {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": text},
+        {"type": "STATE_SNAPSHOT", "snapshot": {text: text}},
+        {"type": "RUN_FINISHED", "threadId": "thread", "runId": "run"},
+    ]
+    replica, violation = consume(stream)
+    [client] = replay([stream])
+    assert violation is None
+    assert client["state"] == replica.state == {text: text}
+    assert client["messages"][0]["content"] == replica.messages[0].content == text
+
+
+@pytest.mark.parametrize("stream", [[], [{"type": "RUN_ERROR", "message": "It failed."}]], ids=["empty", "error first"])
+def test_streams_without_a_run(stream: list[dict[str, Any]]) -> None:
+    """The client takes a stream that just stops; the protocol calls it truncated (W4)."""
+    require_node()
+    [client] = replay([stream])
+    assert client["accepted"]
+    assert (consume(stream)[1] is None) == bool(stream)
