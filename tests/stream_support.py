@@ -147,9 +147,7 @@ class Writer:
             id, owner = self.new_id("call"), self.owner()
             fields = {"toolCallName": self.random.choice(["search", FRONTEND])}
             parents = [
-                one
-                for one, known in self.messages.items()
-                if known["role"] == "assistant" and known["owner"] == owner
+                one for one, known in self.messages.items() if known["role"] == "assistant" and known["owner"] == owner
             ]
             if parents and self.random.random() < 0.5:
                 fields["parentMessageId"] = self.random.choice(parents)
@@ -159,7 +157,9 @@ class Writer:
             self.calls[id] = {"fields": fields, "owner": owner}
             return {id_name: id, **fields}, id, owner
         again = [
-            id for id, known in self.messages.items() if known["role"] == "reasoning" and ("thought", id) not in self.open
+            id
+            for id, known in self.messages.items()
+            if known["role"] == "reasoning" and ("thought", id) not in self.open
         ]
         if kind == "thought" and again and self.random.random() < 0.2:
             id = self.random.choice(again)
@@ -292,7 +292,13 @@ class Writer:
         if self.activities and self.random.random() < 0.5:
             id = self.random.choice(list(self.activities))
             if self.random.random() < 0.2:
-                event = {"type": "ACTIVITY_SNAPSHOT", "messageId": id, "activityType": "b", "content": {}, "replace": False}
+                event = {
+                    "type": "ACTIVITY_SNAPSHOT",
+                    "messageId": id,
+                    "activityType": "b",
+                    "content": {},
+                    "replace": False,
+                }
                 self.put(event, self.messages[id]["owner"])
                 return
             owner = self.owner()
@@ -363,7 +369,7 @@ class Writer:
         self.calls = {id: call for id, call in self.calls.items() if id in held}
         self.put({"type": "MESSAGES_SNAPSHOT", "messages": stated})
         # Nothing that is gone is continued, so that both sides' books stay simple.
-        for (kind, id) in list(self.open):
+        for kind, id in list(self.open):
             if kind != "span" and id not in (self.calls if kind == "call" else self.messages):
                 owner = self.open.pop((kind, id))
                 self.put({"type": KINDS[kind][3], KINDS[kind][0]: id}, owner)
@@ -417,7 +423,10 @@ class Writer:
         pending = [id for id in self.started if id not in self.answered]
         outcome = self.random.choice(["none", "success", "pending", "interrupt", "cancelled"])
         if outcome == "interrupt":
-            end["outcome"] = {"type": "interrupt", "interrupts": [{"id": "a", "reason": "x"}, {"id": "b", "reason": "x"}]}
+            end["outcome"] = {
+                "type": "interrupt",
+                "interrupts": [{"id": "a", "reason": "x"}, {"id": "b", "reason": "x"}],
+            }
         elif outcome == "cancelled":
             end["outcome"] = {"type": "cancelled"}
         elif outcome == "pending":
@@ -608,14 +617,16 @@ FATAL: dict[str, Break] = {
     "reasoning left open": _dropped_end("thought"),
     "a span left open": _dropped_end("span"),
     "somebody else's": _retagged,
-    "a first chunk without its id": _inserted({"type": "TEXT_MESSAGE_CHUNK", "delta": "x", "subagentRunId": "new"}, "S5"),
+    "a first chunk without its id": _inserted(
+        {"type": "TEXT_MESSAGE_CHUNK", "delta": "x", "subagentRunId": "new"}, "S5"
+    ),
     "a first chunk without its name": _inserted({"type": "TOOL_CALL_CHUNK", "toolCallId": "new", "delta": "x"}, "S5"),
     "a chunk with a wrong kind of id": _inserted({"type": "TEXT_MESSAGE_CHUNK", "messageId": 5, "delta": "x"}, ""),
     "a wrong kind of delta": _changed("TEXT_MESSAGE_CONTENT", lambda event: event.update(delta=5), "", "S4"),
-    "an operation without a value": _inserted({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a"}]}, "", "D5"),
-    "a path that is no pointer": _inserted(
-        {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "a"}]}, "", "D5"
+    "an operation without a value": _inserted(
+        {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a"}]}, "", "D5"
     ),
+    "a path that is no pointer": _inserted({"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "a"}]}, "", "D5"),
     "a patch that is no list": _inserted({"type": "STATE_DELTA", "delta": {}}, "", "D5"),
 }
 """Breaks that a consumer rejects the stream for, the real client among them. `""`: the event itself is malformed."""

@@ -48,8 +48,13 @@ class Outcome:
         try:
             for event in stream:
                 if event["type"] == "RUN_STARTED" and "protocolVersion" in event:
-                    event = {**event, "protocolVersion": VERSIONS.get(event["protocolVersion"], event["protocolVersion"])}
-                self.events += [one.model_dump(mode="json", by_alias=True) for one in self.replica.apply(json.dumps(event))]
+                    event = {
+                        **event,
+                        "protocolVersion": VERSIONS.get(event["protocolVersion"], event["protocolVersion"]),
+                    }
+                self.events += [
+                    one.model_dump(mode="json", by_alias=True) for one in self.replica.apply(json.dumps(event))
+                ]
             self.replica.close()
         except ProtocolViolation as violation:
             self.violation = violation

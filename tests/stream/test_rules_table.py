@@ -309,7 +309,9 @@ CASES: dict[str, list[Case]] = {
         Case([RUN], delta(), None),
         Case([RUN], delta({"op": "add", "path": "/a", "value": None}), None),
         Case([RUN], delta({"op": "remove", "path": "", "value": "left over"}), None),
-        Case([RUN], delta({"op": "move", "from": "/a~0~1", "path": "/b"}, {"op": "copy", "from": "", "path": "/b"}), None),
+        Case(
+            [RUN], delta({"op": "move", "from": "/a~0~1", "path": "/b"}, {"op": "copy", "from": "", "path": "/b"}), None
+        ),
         Case([RUN], {"type": "STATE_DELTA", "delta": {}}, "D5"),
         Case([RUN], delta("remove"), "D5"),
         Case([RUN], delta({"path": "/a"}), "D5"),
@@ -349,7 +351,11 @@ CASES: dict[str, list[Case]] = {
         Case([RUN, ACTIVITY], patch({"op": "replace", "path": "", "value": {}}), None),
         Case([RUN, ACTIVITY], patch(activityType="another"), None),
         Case([RUN, ACTIVITY, FINISHED, {**RUN, "runId": "next"}], patch(), None),
-        Case([RUN, ACTIVITY], patch({"op": "replace", "path": "", "value": 5}, {"op": "add", "path": "", "value": {}}), None),
+        Case(
+            [RUN, ACTIVITY],
+            patch({"op": "replace", "path": "", "value": 5}, {"op": "add", "path": "", "value": {}}),
+            None,
+        ),
         Case([RUN], patch(), "A2"),
         Case([RUN, TEXT], patch(messageId="m"), "A2"),
         Case([RUN, ACTIVITY], patch({"op": "replace", "path": "", "value": [1]}), "A2"),
