@@ -11,6 +11,7 @@ from .demo import Planner
 from .loading import LoadError, load_agent, read_env_file
 from .server import inspector
 from .serving import Serving, serve, serve_agent
+from .watch import command as watch_command
 
 __all__ = ["main"]
 
@@ -125,6 +126,9 @@ def schema_command(agent: str) -> None:
     """Print the JSON Schema of the state of MODULE:AGENT, with the names that clients see."""
     with _errors():
         click.echo(json.dumps(load_agent(agent).state_type.json_schema(), indent=2, ensure_ascii=False))
+
+
+main.add_command(watch_command)
 
 
 class _errors:

@@ -27,6 +27,8 @@ REFUSED = 5
 BROKEN = 6
 STOPPED = 130
 
+REFRESH_SECONDS = 1 / 12
+
 
 class MissingExtra(click.ClickException):
     exit_code = USAGE
@@ -139,12 +141,27 @@ async def _run(
 ) -> RunResult:
     async with open_input(url, sent, held, headers=headers) as live:
         with view.showing(live):
-            shown = printed = 0
-            async for _ in live:
+            ticker = asyncio.create_task(_tick(view))
+            try:
+                shown = printed = 0
+                async for _ in live:
+                    view.payloads(live.payloads[printed:])
+                    view.events(live.applied[shown:], live.state)
+                    printed, shown = len(live.payloads), len(live.applied)
+            finally:
+                # What nothing was made of: what is unknown, and what broke the stream.
                 view.payloads(live.payloads[printed:])
-                view.events(live.applied[shown:], live.state)
-                printed, shown = len(live.payloads), len(live.applied)
+                ticker.cancel()
+                await asyncio.wait({ticker})
+            if not ticker.cancelled():
+                ticker.result()
     return live.result()
+
+
+async def _tick(view: View) -> None:
+    while True:
+        view.refresh()
+        await asyncio.sleep(REFRESH_SECONDS)
 
 
 def _status(result: RunResult) -> int:

@@ -20,6 +20,7 @@ from .text import clean, shorten
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
+    from rich.text import Text
 
 __all__ = ["View", "make_view"]
 
@@ -56,6 +57,9 @@ class View(Protocol):
     def events(self, events: Sequence[Event], state: Any) -> None:
         """The same as an application gets them, and the state after them."""
 
+    def refresh(self) -> None:
+        """Some time has passed."""
+
     def conclude(self, result: RunResult) -> None:
         """A run is over."""
 
@@ -91,6 +95,9 @@ class JsonLines:
     def events(self, events: Sequence[Event], state: Any) -> None:
         pass
 
+    def refresh(self) -> None:
+        pass
+
     def conclude(self, result: RunResult) -> None:
         for warning in result.warnings:
             self.note(f"warning: {warning}")
@@ -119,6 +126,9 @@ class Plain:
             for line in self._story.tell(event):
                 click.echo(f"{line.kind:8} {line.text}")
 
+    def refresh(self) -> None:
+        pass
+
     def conclude(self, result: RunResult) -> None:
         for line in ending(result):
             click.echo(f"{line.kind:8} {line.text}")
@@ -141,17 +151,19 @@ class Screen:
         self._live: Live | None = None
         self._state: Any = None
         self._marks: dict[str, float] = {}
+        self._done: list[Line] = []
 
     @contextmanager
     def showing(self, live: LiveStream) -> Iterator[None]:
         from rich.live import Live
 
         self._story, self._state, self._marks = Story(), live.state, {}
-        with Live(
-            console=self.console, get_renderable=self.render, refresh_per_second=12, transient=True
-        ) as self._live:
-            yield
-        self._live = None
+        with Live(console=self.console, get_renderable=self.render, auto_refresh=False, transient=True) as self._live:
+            try:
+                yield
+            finally:
+                self.refresh()
+                self._live = None
 
     def payloads(self, payloads: Sequence[dict[str, Any]]) -> None:
         pass
@@ -165,15 +177,25 @@ class Screen:
             for line in done:
                 # The tree shows the state; its every change would only push the words away.
                 if line.kind != "state":
-                    self._print(line)
+                    self._done.append(line)
         self._state = state
+
+    def refresh(self) -> None:
+        from rich.console import Group
+
+        lines, self._done = self._done, []
+        if lines:
+            # At once, as each print draws the live part again.
+            self.console.print(Group(*map(_styled, lines)))
+        elif self._live is not None:
+            self._live.refresh()
 
     def conclude(self, result: RunResult) -> None:
         from .tree import state_tree
 
         self.console.print(state_tree(result.state, lines=200))
         for line in ending(result):
-            self._print(line)
+            self.console.print(_styled(line))
 
     def note(self, text: str) -> None:
         click.echo(f"statecast: {clean(text)}", err=True)
@@ -209,10 +231,11 @@ class Screen:
         if len(self._marks) > MAX_MARKS:
             self._marks = dict(list(self._marks.items())[-MAX_MARKS:])
 
-    def _print(self, line: Line) -> None:
-        from rich.text import Text
 
-        self.console.print(Text(line.text, style=STYLES[line.kind]))
+def _styled(line: Line) -> Text:
+    from rich.text import Text
+
+    return Text(line.text, style=STYLES[line.kind])
 
 
 def ending(result: RunResult) -> Iterator[Line]:
