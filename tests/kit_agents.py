@@ -26,7 +26,7 @@ class Planner(Agent[Trip]):
         async with run.step("search"):
             for stop in ("Belem", "Alfama"):
                 run.state.stops.append(stop)
-                await asyncio.sleep(0)
+                await run.flush()
         async with run.tool_call("book", {"city": run.state.city}) as call:
             await call.result({"ok": True})
         await run.say(["Here ", "is ", "your plan."])

@@ -1,6 +1,6 @@
 import pytest
 
-from statecast.watch.text import clean, shorten
+from statecast.watch.text import clean, one_line, shorten
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ def test_an_agent_cannot_steer_the_terminal(text, shown):
 
 def test_values_become_one_line():
     assert shorten({"a": "x\ny"}) == '{"a": "x\\ny"}'
-    assert shorten("x\ny") == "x⏎y"
+    assert one_line("x\ny") == "x⏎y"
     assert len(shorten(["x" * 500], 30)) == 30

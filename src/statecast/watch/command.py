@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -44,13 +44,16 @@ def _read_headers(context: click.Context, option: click.Parameter, given: tuple[
     return headers
 
 
-def _read_state(context: click.Context, option: click.Parameter, file: IO[str] | None) -> dict[str, Any]:
-    if file is None:
+def _read_state(context: click.Context, option: click.Parameter, path: str | None) -> dict[str, Any]:
+    if path is None:
         return {}
     try:
-        return {"state": json.load(file)}
+        with click.open_file(path, encoding="utf-8") as file:
+            return {"state": json.load(file)}
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{file.name} is not JSON: {error}") from None
+        raise click.BadParameter(f"{path} is not JSON: {error}") from None
 
 
 @click.command("watch")
@@ -58,7 +61,6 @@ def _read_state(context: click.Context, option: click.Parameter, file: IO[str] |
 @click.argument("message", required=False)
 @click.option(
     "--state",
-    type=click.File(encoding="utf-8"),
     callback=_read_state,
     metavar="FILE",
     help="A JSON file with the state that the run begins with; - reads it from the standard input.",

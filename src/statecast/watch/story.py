@@ -8,7 +8,7 @@ from typing import Any
 
 from ag_ui.core import Event
 
-from .text import clean, shorten
+from .text import clean, one_line, shorten
 
 __all__ = ["Line", "Speech", "Story"]
 
@@ -119,13 +119,13 @@ class Story:
     def _call_ended(self, event: Any) -> Iterable[Line]:
         speech = self.speaking.pop(f"call {event.tool_call_id}", None)
         if speech is not None:
-            yield Line("tool", f"{speech.head}({shorten(''.join(speech.pieces), 200)})")
+            yield Line("tool", f"{speech.head}({one_line(''.join(speech.pieces), 200)})")
 
     def _call_result(self, event: Any) -> Iterable[Line]:
         content = event.content
         text = content if isinstance(content, str) else " ".join(_part(part) for part in content)
         name = self._names.get(event.tool_call_id, event.tool_call_id)
-        yield Line("tool", f"{self._who(event)}{clean(name)} → {shorten(text, 200)}")
+        yield Line("tool", f"{self._who(event)}{clean(name)} → {one_line(text, 200)}")
 
     def _snapshot(self, event: Any) -> Iterable[Line]:
         self.changed = None
@@ -138,7 +138,7 @@ class Story:
             # What was removed is no more: its parent has changed.
             self.changed.append(op.path.rpartition("/")[0] if op.op == "remove" else op.path)
             value = f" {shorten(op.value, 60)}" if op.op in ("add", "replace") else ""
-            told.append(f"{op.op} {shorten(op.path, 100)}{value}")
+            told.append(f"{op.op} {one_line(op.path, 100)}{value}")
         if told:
             yield Line("state", ", ".join(told[:4]) + (f", … ({len(told)} operations)" if len(told) > 4 else ""))
 
@@ -146,7 +146,7 @@ class Story:
         yield Line("activity", f"{self._who(event)}{clean(event.activity_type)} {shorten(event.content, 150)}")
 
     def _activity_changed(self, event: Any) -> Iterable[Line]:
-        paths = ", ".join(shorten(op.path, 60) for op in event.patch[:4])
+        paths = ", ".join(one_line(op.path, 60) for op in event.patch[:4])
         yield Line("activity", f"{self._who(event)}{clean(event.activity_type)} changed {paths}")
 
     def _subagent_started(self, event: Any) -> Iterable[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["clean", "shorten"]
+__all__ = ["clean", "one_line", "shorten"]
 
 # C0 and C1 except newline and tab, and the marks that turn the direction of text: an agent must not steer the terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
@@ -19,5 +19,10 @@ def clean(text: str) -> str:
 
 def shorten(value: Any, width: int = 80) -> str:
     """A JSON value as one clean line of at most `width` characters."""
-    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).replace("\n", "⏎")
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    return one_line(json.dumps(value, ensure_ascii=False), width)
+
+
+def one_line(text: str, width: int = 80) -> str:
+    """A text as one clean line of at most `width` characters."""
+    line = clean(text).replace("\n", "⏎")
+    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 from rich.tree import Tree
 
-from .text import clean, shorten
+from .text import one_line, shorten
 
 __all__ = ["state_tree"]
 
@@ -58,13 +58,13 @@ def _grow(tree: Tree, value: Any, pointer: str, marked: set[str], towards: set[s
 
 
 def _label(name: str, value: Any, changed: bool) -> Text:
-    label = Text(f"{shorten(clean(name), 40)}", style=CHANGED if changed else "cyan", no_wrap=True, overflow="ellipsis")
+    label = Text(one_line(name, 40), style=CHANGED if changed else "cyan", no_wrap=True, overflow="ellipsis")
     if isinstance(value, dict):
         label.append(f" {{{len(value)}}}" if value else " {}", style="dim")
     elif isinstance(value, list):
         label.append(f" [{len(value)}]" if value else " []", style="dim")
     else:
-        shown = shorten(value) if not isinstance(value, str) else f'"{shorten(value)}"'
+        shown = shorten(value)
         label.append(": ", style="dim").append(shown, style=CHANGED if changed else "")
     return label
 
