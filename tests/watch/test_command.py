@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canned_server import HEAD, STARTED, canned, chunked, frame
 from click.testing import CliRunner, Result
+
+from canned_server import HEAD, STARTED, canned, chunked, frame
 from kit_agents import Asker, Counter, Failing, Guarded, Planner
 from live_server import SOURCE, serve
-
 from statecast import Agent, Run
 from statecast.cli import main
 from statecast.watch.command import BROKEN, CANCELLED, FAILED, INTERRUPTED, REFUSED, SUCCESS, USAGE

@@ -1,8 +1,8 @@
 from typing import Any
 
 import pytest
-from kit_agents import Planner
 
+from kit_agents import Planner
 from statecast import Agent, Run
 from statecast.testing import RunResult, run_agent_sync
 from statecast.watch.story import Line, Story

@@ -3,9 +3,9 @@ import io
 import pytest
 
 pytest.importorskip("rich")
-from rich.console import Console  # noqa: E402
+from rich.console import Console
 
-from statecast.watch.tree import CHANGED, state_tree  # noqa: E402
+from statecast.watch.tree import CHANGED, state_tree
 
 
 def drawn(value, changed=(), **more) -> list[str]:
