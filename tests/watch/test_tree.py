@@ -52,6 +52,7 @@ def test_a_large_state_fits_and_shows_what_changed():
     lines = drawn(state, ["/items/7777/n"], lines=15)
     assert len(lines) <= 15
     assert any("7777" in line for line in lines)
+    assert any("n: 7777" in line for line in lines)
     assert any("more" in line for line in lines)
     assert any("last" in line for line in lines)
 

@@ -50,11 +50,12 @@ def _grow(tree: Tree, value: Any, pointer: str, marked: set[str], towards: set[s
         shown = members
     # A level is charged as a whole before the levels below it: what stands above is worth more.
     budget[0] -= len(shown) + (len(shown) < len(members))
-    for name, item, at in shown:
-        child = tree.add(_label(name, item, at in marked))
-        _grow(child, item, at, marked, towards, budget)
+    children = [(tree.add(_label(name, item, at in marked)), item, at) for name, item, at in shown]
     if len(shown) < len(members):
         tree.add(Text(f"… {len(members) - len(shown)} more", style="dim"))
+    # The way to a change is drawn before anything else uses up the lines.
+    for child, item, at in sorted(children, key=lambda one: one[2] not in towards):
+        _grow(child, item, at, marked, towards, budget)
 
 
 def _label(name: str, value: Any, changed: bool) -> Text:
