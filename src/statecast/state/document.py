@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from jsonpatch import JsonPatch
-
 from ..errors import StateError
-from .edits import Changes, only_path
+from .edits import Changes, diff, only_path
 from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
 from .pointer import refused, split
@@ -27,8 +25,6 @@ T = TypeVar("T")
 
 FLOOR = 512
 """A delta shorter than this many bytes is always sent as a delta; nothing is measured."""
-DIFFED = 64 * 1024
-"""Bytes of JSON up to which two whole values are compared."""
 TRIES = 100
 
 
@@ -114,7 +110,7 @@ class Document(Generic[T]):
     @property
     def compares(self) -> bool:
         """Whether there is anything whose changes only a comparison finds."""
-        return self.debug or bool(self._tracker.opaque)
+        return self.debug or bool(self._tracker.opaque or self._tracker.volatile)
 
     def resync(self) -> None:
         """The next `take()` is a `Snapshot`, even if nothing changed: what the consumer holds is in doubt."""
@@ -261,7 +257,9 @@ class Document(Generic[T]):
             reason = "a delta was not asked for"
         if reason is None:
             for op in ops:
-                if refused(op["path"]):
+                if not op["path"]:
+                    reason = "the delta is the whole value"
+                elif refused(op["path"]):
                     reason = "known consumers refuse a path of the delta"
         if reason is not None:
             return self._snapshot(changes, reason)
@@ -298,11 +296,10 @@ class Document(Generic[T]):
             return "the consumer's copy is unknown"
         if same(old, new):
             return None
-        if type(old) is not type(new) or type(new) not in (dict, list):
-            return "the root is not a container, or not the same kind of one"
-        if max(len(encode(old)), len(encode(new))) >= DIFFED:
-            return "the root was replaced and is too large to be compared"
-        changes.ops = JsonPatch.from_diff(old, new, optimization=False).patch
+        ops = diff(old, new)
+        if ops is None:
+            return "the whole value was replaced, and is not a container or too large to be compared"
+        changes.ops = ops
         return None
 
     def _begin(self, changes: Changes) -> Any:

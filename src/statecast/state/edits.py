@@ -8,38 +8,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from jsonpatch import JsonPatch
+
 from . import pointer
+from .images import Images, old_items, old_members, weight
 from .opaque import Opaque
-from .scripts import script
-from .splices import LENGTH, hunks_of
-from .tracker import MISSING, PLAIN, Node, Tracker, living_parents
-from .values import encode, immutable, same
+from .scripts import Step, script
+from .splices import LENGTH, Hunk, hunks_of
+from .tracker import MISSING, Node, Tracker, living_parents
+from .values import encode, same
 
-__all__ = ["Changes", "only_path"]
+__all__ = ["Changes", "diff", "only_path"]
 
-Op = dict[str, Any]
+DIFFED = 64 * 1024
+"""Bytes of JSON up to which two whole plain values are compared."""
+MANY = 256
+"""More operations on one list are not written before it is known that they are shorter than the list."""
+OVERHEAD = 30
+"""Bytes of an operation besides its path and its value, about."""
+SIMPLE = 8
+"""So many items appended are written without asking whether the whole list is shorter: it would be by a few bytes at most."""
 
 
-class Changes:
+class Changes(Images):
     """What changed under one tracker since its last take. Used under its lock.
-
-    Args:
-        rewrite: id of a node -> a node that may have changed without a record: it is written whole.
 
     Attributes:
         ops: the operations.
         models: the models that must be asked what they derive.
-        derived: id of a model -> what it derives now; of others what was sent is still right.
     """
 
     def __init__(self, tracker: Tracker, rewrite: dict[int, Any] | None = None) -> None:
-        self.tracker = tracker
-        self.rewrite = {} if rewrite is None else rewrite
-        self.derived: dict[int, dict[str, Any]] = {}
-        self.ops: list[Op] = []
-        # id of a node -> its children under which something changed
-        self._marks: dict[int, dict[int, Node | Opaque]] = {}
+        super().__init__(tracker, rewrite)
+        self.ops: list[dict[str, Any]] = []
         self.models: list[Node] = []
+
+    # Up: what must be walked through
 
     def collect(self) -> None:
         """Walks up from everything that is dirty."""
@@ -58,9 +62,9 @@ class Changes:
             if model is None or model._tracker is not self.tracker:
                 del volatile[key]
             else:
-                self.mark(model)
-                if key not in known and key not in self._marks:
+                if key not in known and key not in self.marks:
                     self.models.append(model)
+                self.mark(model)
 
     def mark(self, child: Node | Opaque) -> None:
         """Something changed in `child`: all that is above it will be walked through."""
@@ -68,145 +72,91 @@ class Changes:
         while todo:
             child = todo.pop()
             for parent, _, _ in living_parents(child):
-                marked = self._marks.get(id(parent))
+                marked = self.marks.get(id(parent))
                 if marked is not None:
                     marked[id(child)] = child
                 elif parent._tracker is self.tracker:
-                    self._marks[id(parent)] = {id(child): child}
+                    self.marks[id(parent)] = {id(child): child}
                     if parent._derives and parent._old is None:
                         self.models.append(parent)
                     todo.append(parent)
 
-    # JSON of values, built anew: as it is, and as the consumer has it
-
-    def plain(self, value: Any) -> Any:
-        """The JSON of a stored value as it is now."""
-        if type(value) in PLAIN:
-            return value
-        if isinstance(value, dict):
-            return {key: item if type(item) in PLAIN else self.plain(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [item if type(item) in PLAIN else self.plain(item) for item in value]
-        if isinstance(value, Node):
-            raw = value._raw()
-            names = value._names or {}
-            found = {name: self.plain(raw[key]) for key, name in names.items() if key in raw}
-            if value._derives:
-                found.update(self.derived.get(id(value)) or value._sent or {})
-            return found
-        entry = self.tracker.opaque.get(id(value))
-        return immutable(value) if entry is None else entry.plain()
-
-    def before(self, value: Any) -> Any:
-        """The JSON of a stored value as it was at the last take; `MISSING` if that is not known any more."""
-        if type(value) in PLAIN:
-            return value
-        if not isinstance(value, Node):
-            entry = self.tracker.opaque.get(id(value))
-            if entry is None:
-                return immutable(value)
-            return MISSING if entry.sent is None else entry.plain_sent()
-        if value._tracker is not self.tracker or id(value) in self.rewrite:
-            return MISSING
-        if isinstance(value, list):
-            return self._all(enumerate(old_items(value)), [])
-        raw = old_members(value)
-        if value._names is None:
-            return self._all(raw.items(), {})
-        found = self._all([(name, raw[key]) for key, name in value._names.items() if key in raw], {})
-        if found is not MISSING and value._derives:
-            if value._sent is None:
-                return MISSING
-            found.update(value._sent)
-        return found
-
-    def _all(self, members: Any, found: Any) -> Any:
-        for key, member in members:
-            plain = self.before(member)
-            if plain is MISSING:
-                return MISSING
-            if isinstance(found, list):
-                found.append(plain)
-            else:
-                found[key] = plain
-        return found
-
-    def equal(self, old: Any, new: Any) -> bool:
-        """Whether the consumer's `old` is the JSON of `new` already, which is another object."""
-        kind, other = type(old), type(new)
-        if kind in PLAIN or other in PLAIN:
-            return kind is other and same(old, new)
-        if isinstance(old, Node) and isinstance(new, Node):
-            if isinstance(old, list) is not isinstance(new, list):
-                return False
-            if isinstance(old, list) and isinstance(new, list) and type(old._old) is not list:
-                # Told apart without copying either.
-                length = len(old) if old._old is None else old._old[-1]
-                if length != len(new):
-                    return False
-        before = self.before(old)
-        return before is not MISSING and same(before, self.plain(new))
-
-    # Operations
+    # Down: the operations
 
     def write(self, node: Node, path: str) -> None:
         """Appends the operations that bring the consumer's copy of `node`, which is at `path`, up to date."""
         if id(node) in self.rewrite:
             self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
-        elif isinstance(node, list):
+            return
+        start = len(self.ops)
+        if isinstance(node, list):
             self._write_list(node, path)
         else:
             self._write_members(node, path)
+        if len(self.ops) - start > 1 and path:
+            self._choose_shorter(start, node, path)
+
+    def change(self, path: str, old: Any, new: Any) -> None:
+        """One stored value gave way to another; `MISSING` is no value."""
+        if new is MISSING:
+            if old is not MISSING:
+                self.ops.append({"op": "remove", "path": path})
+        elif old is MISSING:
+            self.ops.append({"op": "add", "path": path, "value": self.plain(new)})
+        elif isinstance(old, Node) and isinstance(new, Node) and self.known(old) and alike(old, new):
+            self._write_pair(old, new, path)
+        elif not self.equal(old, new):
+            self.ops.append({"op": "replace", "path": path, "value": self.plain(new)})
+
+    def change_plain(self, path: str, old: Any, new: Any) -> None:
+        """One plain value gave way to another; `MISSING` is no value."""
+        if new is MISSING:
+            self.ops.append({"op": "remove", "path": path})
+        elif old is MISSING:
+            self.ops.append({"op": "add", "path": path, "value": new})
+        elif not same(old, new):
+            whole = {"op": "replace", "path": path, "value": new}
+            ops = diff(old, new, path)
+            self.ops += [whole] if ops is None or len(encode(ops)) >= len(encode([whole])) else ops
 
     def _write_members(self, node: Node, path: str) -> None:
         raw = node._raw()
         names = node._names
-        record = node._old or NONE
-        for key, old in record.items():
-            name = key if names is None else names.get(key)
-            new = dict.get(raw, key, MISSING)
-            if name is not None and new is not old:
-                self.change(f"{path}/{pointer.escape(name)}", old, new)
-        for child in self._marks[id(node)].values() if id(node) in self._marks else ():
-            known = living(child, node)
-            for key in node._places(target(child), *known) if known else ():
+        record = node._old
+        if record is not None:
+            for key, old in record.items():
                 name = key if names is None else names.get(key)
-                if name is not None and record.get(key, raw[key]) is raw[key]:
-                    self._write_child(child, f"{path}/{pointer.escape(name)}")
+                new = dict.get(raw, key, MISSING)
+                if name is not None and new is not old:
+                    self.change(f"{path}/{pointer.escape(name)}", old, new)
+        marks = self.marks.get(id(node))
+        if marks is not None:
+            for child in marks.values():
+                for key in places(child, node):
+                    name = key if names is None else names.get(key)
+                    if name is not None and (record is None or record.get(key, raw[key]) is raw[key]):
+                        self._write_child(child, f"{path}/{pointer.escape(name)}")
         if node._derives:
-            self._write_derived(node, path)
+            self._write_derived(node._sent or {}, self.derived_now(node), path)
 
-    def _write_derived(self, node: Node, path: str) -> None:
-        now = self.derived.get(id(node))
-        if now is None:
-            return
-        sent = node._sent or {}
-        for name in sent.keys() | now.keys():
-            old, new = sent.get(name, MISSING), now.get(name, MISSING)
-            if old is MISSING or new is MISSING or not same(old, new):
-                self.change(f"{path}/{pointer.escape(name)}", old, new, plain=True)
+    def _write_derived(self, sent: dict[str, Any], now: dict[str, Any], path: str) -> None:
+        if sent is not now:
+            for name in {**sent, **now}:
+                self.change_plain(f"{path}/{pointer.escape(name)}", sent.get(name, MISSING), now.get(name, MISSING))
 
     def _write_list(self, node: Any, path: str) -> None:
         record = node._old
-        marks = self._marks.get(id(node))
+        marks = self.marks.get(id(node))
         if type(record) is dict and marks is None and self._write_simple(record, node, path):
             return
         whole: set[int] = set()
-        if record is not None:
-            steps = script(hunks_of(node._old, len(node)), node, self.equal, whole)
-            if len(steps) > 1 and self._is_longer(steps, node, path):
-                self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
-                return
-            for op, index in steps:
-                if op == "remove":
-                    self.ops.append({"op": op, "path": f"{path}/{index}"})
-                else:
-                    self.ops.append({"op": op, "path": f"{path}/{index}", "value": self.plain(node[index])})
-        for child in marks.values() if marks is not None else ():
-            known = living(child, node)
-            for index in node._places(target(child), *known) if known else ():
-                if index not in whole:
-                    self._write_child(child, f"{path}/{index}")
+        if record is not None and not self._write_script(hunks_of(record, len(node)), node, path, whole):
+            return
+        if marks is not None:
+            for child in marks.values():
+                for index in places(child, node):
+                    if index not in whole:
+                        self._write_child(child, f"{path}/{index}")
 
     def _write_simple(self, record: dict[int, Any], node: Any, path: str) -> bool:
         """The edits that are most frequent and need no script: items appended, or one item replaced."""
@@ -222,41 +172,94 @@ class Changes:
             return True
         return False
 
-    def _is_longer(self, steps: list[tuple[str, int]], node: Any, path: str) -> bool:
-        """Whether these operations are longer than the whole list."""
-        written = [index for op, index in steps if op != "remove"]
-        overhead = sum(len(path) + len(op) + len(str(index)) + OVERHEAD for op, index in steps)
+    def _write_script(self, hunks: list[Hunk], node: Any, path: str, whole: set[int]) -> bool:
+        """Writes what the hunks need. Returns whether anything more can be written: `False` after a replacement of all."""
+        steps = script(hunks, node, self.equal, whole)
+        if len(steps) > MANY and self._is_longer(steps, node, path):
+            self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
+            return False
+        for op, index, old in steps:
+            if op == "replace":
+                self.change(f"{path}/{index}", old, node[index])
+            elif op == "remove":
+                self.ops.append({"op": op, "path": f"{path}/{index}"})
+            else:
+                self.ops.append({"op": op, "path": f"{path}/{index}", "value": self.plain(node[index])})
+        return True
+
+    def _is_longer(self, steps: list[Step], node: Any, path: str) -> bool:
+        """Whether these operations are longer than the whole list, if each of them writes a whole item."""
+        written = [index for op, index, _ in steps if op != "remove"]
+        if len(written) >= len(node):
+            return True
+        overhead = len(steps) * (len(path) + OVERHEAD)
         if overhead < 2 * (len(node) - len(written)):
             # The items that are not written take two bytes at least, each.
             return False
-        if len(written) >= len(node):
-            return True
         values = encode([self.plain(node[index]) for index in written])
-        return overhead + len(values) >= len(encode(self.plain(node))) + len(path) + OVERHEAD
+        return overhead + len(values) >= len(encode(self.plain(node)))
+
+    def _write_pair(self, old: Any, new: Any, path: str) -> None:
+        """A container gave way to another one of its kind. What is the same object in both is not looked into, if it is clean."""
+        start = len(self.ops)
+        if isinstance(new, list):
+            whole: set[int] = set()
+            if self._write_script([[0, len(new), old_items(old)]], new, path, whole):
+                for index, item in enumerate(new):
+                    if index not in whole and not self.unchanged(item):
+                        self._write_item(item, f"{path}/{index}")
+        else:
+            names = new._names
+            before, now = old_members(old), new._raw()
+            for key in {**before, **now} if names is None else names:
+                name = key if names is None else names[key]
+                one, two = before.get(key, MISSING), dict.get(now, key, MISSING)
+                if one is not two:
+                    self.change(f"{path}/{pointer.escape(name)}", one, two)
+                elif two is not MISSING and not self.unchanged(two):
+                    self._write_item(two, f"{path}/{pointer.escape(name)}")
+            if new._derives:
+                self._write_derived(old._sent, self.derived_now(new), path)
+        if len(self.ops) - start > 1:
+            self._choose_shorter(start, new, path)
+
+    def _write_item(self, item: Any, path: str) -> None:
+        child = item if isinstance(item, Node) else self.tracker.opaque.get(id(item))
+        if child is not None:
+            self._write_child(child, path)
 
     def _write_child(self, child: Node | Opaque, path: str) -> None:
-        if isinstance(child, Opaque):
-            if child.sent is not None and child.sent != child.text:
-                self.change(path, child.plain_sent(), child.plain(), plain=True)
-        else:
+        if not isinstance(child, Opaque):
             self.write(child, path)
+        elif child.sent is not None and child.sent != child.text:
+            self.change_plain(path, child.plain_sent(), child.plain())
 
-    def change(self, path: str, old: Any, new: Any, *, plain: bool = False) -> None:
-        """One value gave way to another; `MISSING` is no value."""
-        if new is MISSING:
-            if old is not MISSING:
-                self.ops.append({"op": "remove", "path": path})
-        elif old is MISSING:
-            self.ops.append({"op": "add", "path": path, "value": new if plain else self.plain(new)})
-        elif not (same(old, new) if plain else self.equal(old, new)):
-            self.ops.append({"op": "replace", "path": path, "value": new if plain else self.plain(new)})
+    def _choose_shorter(self, start: int, node: Any, path: str) -> None:
+        """Puts one `replace` of the whole node in the place of the operations since `start` if it is shorter than they are."""
+        length = len(encode(self.ops[start:]))
+        if weight(node, length) < length:
+            whole = [{"op": "replace", "path": path, "value": self.plain(node)}]
+            if len(encode(whole)) < length:
+                self.ops[start:] = whole
 
 
-OVERHEAD = 30
-"""Bytes of an operation besides its path, its index and its value, about."""
-SIMPLE = 8
-"""So many items appended are written without asking whether the whole list is shorter: it would be by a few bytes at most."""
-NONE: dict[Any, Any] = {}
+def alike(old: Node, new: Node) -> bool:
+    """Whether two nodes have the same kind of members."""
+    if isinstance(old, list) or isinstance(new, list):
+        return isinstance(old, list) and isinstance(new, list)
+    return old._names is new._names
+
+
+def diff(old: Any, new: Any, path: str = "") -> list[dict[str, Any]] | None:
+    """The operations between two plain values, without moves; `None` if they are not compared: too large, or not containers."""
+    if type(old) is not type(new) or type(new) not in (dict, list):
+        return None
+    if max(len(encode(old)), len(encode(new))) >= DIFFED:
+        return None
+    ops: list[dict[str, Any]] = JsonPatch.from_diff(old, new, optimization=False).patch
+    for op in ops:
+        op["path"] = path + op["path"]
+    return ops
 
 
 def only_path(node: Node, root: Any) -> str | None:
@@ -285,38 +288,10 @@ def only_path(node: Node, root: Any) -> str | None:
     return path
 
 
-def target(child: Node | Opaque) -> Any:
-    """The object that hangs in the parents."""
-    return child.value if isinstance(child, Opaque) else child
-
-
-def living(child: Node | Opaque, parent: Node) -> tuple[Any, int] | None:
-    """Hint and count of a child in this parent."""
+def places(child: Node | Opaque, parent: Node) -> list[Any]:
+    """The keys or indices at which a child hangs in this parent."""
+    value = child.value if isinstance(child, Opaque) else child
     for known, count, hint in living_parents(child):
         if known is parent:
-            return hint, count
-    return None
-
-
-def old_items(node: Any) -> list[Any]:
-    """The items of a list at the last take."""
-    if node._old is None:
-        return list(node)
-    items: list[Any] = []
-    at = 0
-    for lo, hi, old in hunks_of(node._old, len(node)):
-        items += node[at:lo]
-        items += old
-        at = hi
-    return items + node[at:]
-
-
-def old_members(node: Node) -> dict[str, Any]:
-    """The named members of a node at the last take."""
-    members = dict(node._raw())
-    for key, old in (node._old or NONE).items():
-        if old is MISSING:
-            members.pop(key, None)
-        else:
-            members[key] = old
-    return members
+            return parent._places(value, hint, count)
+    return []

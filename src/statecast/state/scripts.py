@@ -13,13 +13,13 @@ from .tracker import PLAIN
 
 __all__ = ["script"]
 
-Step = tuple[str, int]
+Step = tuple[str, int, Any]
 SMALL = 4096
 """Pairs of items up to which the longest common subsequence is found exactly."""
 
 
 def script(hunks: list[Hunk], items: list[Any], equal: Callable[[Any, Any], bool], whole: set[int]) -> list[Step]:
-    """The operations `(op, index)` in the order in which they are applied; values are `items[index]`.
+    """The operations `(op, index, old)` in the order in which they are applied; values are `items[index]`.
 
     Args:
         equal: whether an old item is, in JSON, a new one that is another object.
@@ -80,13 +80,13 @@ def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], 
     before = after = first
     for next_before, next_after in (*anchors, (last_old, last_new)):
         for at in range(min(next_before - before, next_after - after)):
-            steps.append(("replace", lo + after + at))
+            steps.append(("replace", lo + after + at, old[before + at]))
             whole.add(lo + after + at)
         removed, added = next_before - before, next_after - after
         for _ in range(added, removed):
-            steps.append(("remove", lo + next_after))
+            steps.append(("remove", lo + next_after, None))
         for at in range(removed, added):
-            steps.append(("add", lo + after + at))
+            steps.append(("add", lo + after + at, None))
             whole.add(lo + after + at)
         if next_after < last_new and old[next_before] is not new[next_after]:
             whole.add(lo + next_after)
