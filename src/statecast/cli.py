@@ -29,7 +29,14 @@ def _read_env_file(context: click.Context, option: click.Parameter, path: str | 
 
 _agent = click.argument("agent", metavar="MODULE:AGENT", envvar="STATECAST_AGENT")
 _host = click.option("--host", default="127.0.0.1", help="Address to listen on; 0.0.0.0 for all.")
-_port = click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
+_port = click.option(
+    "--port",
+    default=8000,
+    type=click.IntRange(0, 65535),
+    # The second is what platforms that run containers set.
+    envvar=["STATECAST_PORT", "PORT"],
+    help="Port; 0 takes a free one. From STATECAST_PORT, else PORT.",
+)
 
 
 @click.group()

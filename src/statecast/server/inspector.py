@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from .service import Service
 
@@ -29,9 +32,12 @@ def mount(app: Starlette, service: Service, path: str = "/", *, suggestions: Seq
 
     Raises:
         RuntimeError: the extra is not installed.
+        ValueError: the agent is where the page would be.
     """
     if not is_installed():
         raise RuntimeError("the inspector is not installed: pip install 'statecast[inspector]'")
+    if path.rstrip("/") == PATH:
+        raise ValueError(f"{PATH} is taken: it is the inspector's page")
     package = importlib.import_module("agui_inspector")
     agent = package.Agent(
         id=service.name,
@@ -40,4 +46,29 @@ def mount(app: Starlette, service: Service, path: str = "/", *, suggestions: Seq
         capabilities=path,
         preset={"quickMessages": list(suggestions)} if suggestions else None,
     )
-    package.mount_inspector(app, agents=[agent], enabled=True, path=PATH)
+    package.mount_inspector(_Routes(app), agents=[agent], enabled=True, path=PATH)
+
+
+class _Routes:
+    """Where the package adds its routes. It tells the page where the agent is from the root of the server, which it can only
+    know when `app` is not mounted below a path; so what it tells is put right for each request."""
+
+    def __init__(self, app: Starlette) -> None:
+        self._app = app
+
+    def add_route(
+        self, path: str, endpoint: Callable[[Request], Awaitable[Response]], *, methods: Sequence[str]
+    ) -> None:
+        async def placed(request: Request) -> Response:
+            response = await endpoint(request)
+            prefix = request.scope.get("root_path", "").rstrip("/")
+            if not prefix or request.path_params.get("asset") != "config.json":
+                return response
+            config = json.loads(bytes(response.body))
+            for agent in config["agents"]:
+                agent["url"] = prefix + agent["url"]
+                agent["capabilities"] = prefix + agent["capabilities"]
+            headers = {"content-security-policy": response.headers["content-security-policy"]}
+            return JSONResponse(config, headers=headers)
+
+        self._app.add_route(path, placed, methods=list(methods))
