@@ -58,7 +58,15 @@ def test_the_sdist_can_be_checked_as_the_checkout_can(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(prefix) for name in archive.getnames()}
     needed = files_of("src") | files_of("tests") | files_of("examples") | files_of(".ci")
-    needed |= {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "Dockerfile", ".dockerignore"}
+    needed |= {
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "pyproject.toml",
+        "Dockerfile",
+        ".dockerignore",
+    }
     assert needed <= names
     strays = {name for name in names - needed if not name.startswith(("src/", "tests/", "examples/", ".ci/"))}
     assert strays <= {"PKG-INFO", ".gitignore"}

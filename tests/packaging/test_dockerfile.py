@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from dockerfile_support import Stage, read_dockerfile
+from dockerfile_support import read_dockerfile
 from packaging_support import ROOT, open_run, process, read_events
 
 STAGES = read_dockerfile((ROOT / "Dockerfile").read_text())
@@ -117,7 +117,9 @@ def test_sigterm_ends_it_cleanly_and_its_run_as_cancelled(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("variable", ["PORT", "STATECAST_PORT"])
 def test_the_agent_and_the_port_come_from_the_environment(variable: str, tmp_path: Path) -> None:
-    (tmp_path / "planner.py").write_text("from statecast.demo import Planner\n\nclass Mine(Planner):\n    name = 'Mine'\n")
+    (tmp_path / "planner.py").write_text(
+        "from statecast.demo import Planner\n\nclass Mine(Planner):\n    name = 'Mine'\n"
+    )
     command = here(IMAGE.command("ENTRYPOINT") + IMAGE.command("CMD"))
     port = free_port()
     env = environment(STATECAST_AGENT="planner:Mine", **{variable: str(port)})
