@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 from rich.text import Text
@@ -25,37 +26,50 @@ def state_tree(value: Any, changed: Collection[str] = (), *, lines: int = 40, na
         lines: how many lines the tree may have.
     """
     marked = set(changed)
-    towards = {pointer[:at] for pointer in marked for at, char in enumerate(pointer) if char == "/"} | marked
+    # Container -> names of the members in which, or below which, something changed.
+    ways: dict[str, set[str]] = {}
+    for pointer in marked:
+        while pointer:
+            pointer, _, token = pointer.rpartition("/")
+            ways.setdefault(pointer, set()).add(token.replace("~1", "/").replace("~0", "~"))
     tree = Tree(_label(name, value, "" in marked))
-    budget = [max(lines - 1, 0)]
-    _grow(tree, value, "", marked, towards, budget)
+    _grow(tree, value, "", marked, ways, [max(lines - 1, 0)])
     return tree
 
 
-def _grow(tree: Tree, value: Any, pointer: str, marked: set[str], towards: set[str], budget: list[int]) -> None:
-    members: list[tuple[str, Any, str]] = []
-    if isinstance(value, dict):
-        members = [(key, item, f"{pointer}/{_escaped(key)}") for key, item in value.items()]
-    elif isinstance(value, list):
-        members = [(str(at), item, f"{pointer}/{at}") for at, item in enumerate(value)]
-    if not members or budget[0] <= 0:
+def _grow(
+    tree: Tree, value: Any, pointer: str, marked: set[str], ways: dict[str, set[str]], budget: list[int]
+) -> None:
+    if not isinstance(value, (dict, list)) or not value or budget[0] <= 0:
         return
-    room = min(CHILDREN, budget[0])
-    if len(members) > room:
-        # One line says how many are left out.
-        kept = {at for at, member in enumerate(members) if member[2] in towards}
-        chosen = sorted([*sorted(kept)[-room + 1 :], *(at for at in range(len(members)) if at not in kept)][: room - 1])
-        shown = [members[at] for at in chosen]
+    names = ways.get(pointer, set())
+    # Some lines stay for what leads on to a change.
+    room = min(CHILDREN, max(budget[0] * 2 // 3, 1) if names else budget[0])
+    keys: list[Any]
+    if len(value) <= room:
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     else:
-        shown = members
+        # Never all of them: a list may have a million. One line says how many are left out.
+        wanted = _wanted(value, names)[: room - 1]
+        first = islice(value if isinstance(value, dict) else range(len(value)), room - 1)
+        keys = [key for key in first if key not in wanted][: room - 1 - len(wanted)] + wanted
     # A level is charged as a whole before the levels below it: what stands above is worth more.
-    budget[0] -= len(shown) + (len(shown) < len(members))
-    children = [(tree.add(_label(name, item, at in marked)), item, at) for name, item, at in shown]
-    if len(shown) < len(members):
-        tree.add(Text(f"… {len(members) - len(shown)} more", style="dim"))
+    budget[0] -= len(keys) + (len(keys) < len(value))
+    children = []
+    for key in keys if isinstance(value, dict) else sorted(keys):
+        at = f"{pointer}/{_escaped(str(key))}"
+        children.append((tree.add(_label(str(key), value[key], at in marked)), value[key], at, str(key) in names))
+    if len(keys) < len(value):
+        tree.add(Text(f"… {len(value) - len(keys)} more", style="dim"))
     # The way to a change is drawn before anything else uses up the lines.
-    for child, item, at in sorted(children, key=lambda one: one[2] not in towards):
-        _grow(child, item, at, marked, towards, budget)
+    for child, item, at, _ in sorted(children, key=lambda one: not one[3]):
+        _grow(child, item, at, marked, ways, budget)
+
+
+def _wanted(value: dict[str, Any] | list[Any], names: set[str]) -> list[Any]:
+    if isinstance(value, dict):
+        return [name for name in names if name in value]
+    return sorted(int(name) for name in names if name.isdecimal() and int(name) < len(value))
 
 
 def _label(name: str, value: Any, changed: bool) -> Text:
