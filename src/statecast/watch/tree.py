@@ -37,9 +37,7 @@ def state_tree(value: Any, changed: Collection[str] = (), *, lines: int = 40, na
     return tree
 
 
-def _grow(
-    tree: Tree, value: Any, pointer: str, marked: set[str], ways: dict[str, set[str]], budget: list[int]
-) -> None:
+def _grow(tree: Tree, value: Any, pointer: str, marked: set[str], ways: dict[str, set[str]], budget: list[int]) -> None:
     if not isinstance(value, (dict, list)) or not value or budget[0] <= 0:
         return
     names = ways.get(pointer, set())
