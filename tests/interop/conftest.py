@@ -52,15 +52,10 @@ def _play(client: str) -> dict[str, Played]:
             for name, scenario in SCENARIOS.items()
         ]
         results = run_threads(threads, client=client)
-        finals = {name: agent.finals(len(SCENARIOS[name].runs)) for name, agent in agents.items()}
+        streams = {name: [one for one in recorder.streams if one.path == f"/{name}"] for name in agents}
+        finals = {name: agent.finals(len(streams[name])) for name, agent in agents.items()}
     return {
-        name: Played(
-            SCENARIOS[name],
-            client,
-            result,
-            finals[name],
-            [stream for stream in recorder.streams if stream.path == f"/{name}"],
-        )
+        name: Played(SCENARIOS[name], client, result, finals[name], streams[name])
         for name, result in zip(SCENARIOS, results, strict=True)
     }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from interop_scenarios import SECRET
+from statecast.stream.downgrade import Downgrade
 
 
 def canonical(value: Any) -> Any:
@@ -51,7 +53,19 @@ def test_the_messages_of_client_and_agent_are_equal_after_each_run(played: Any) 
         known = {message["id"] for message in final.messages}
         # Activities of earlier runs stay with the client, which does not send them back (I6).
         held = [message for message in run["messages"] if message["role"] != "activity" or message["id"] in known]
-        assert canonical(held) == canonical(final.messages)
+        assert canonical(held) == canonical(as_sent(final.messages, played.client))
+
+
+def as_sent(messages: list[dict[str, Any]], client: str) -> list[dict[str, Any]]:
+    """The agent's messages as far as events can say them, and this client can read them."""
+    # A result event has no member for the error: it travels in the metadata (T2).
+    said = [
+        {name: value for name, value in message.items() if not (name == "error" and message["role"] == "tool")}
+        for message in messages
+    ]
+    if client == "0.0.59":
+        said = Downgrade(logging.getLogger(__name__))({"type": "MESSAGES_SNAPSHOT", "messages": said})["messages"]
+    return said
 
 
 def test_the_client_holds_what_the_scenario_expects(played: Any) -> None:

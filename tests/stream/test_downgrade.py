@@ -45,6 +45,13 @@ LOWERED: list[tuple[str, Event, Event, bool, bool]] = [
         True,
     ),
     (
+        "dismissed question",
+        {**RUN, "outcome": {"type": "cancelled"}, "metadata": {"statecast": {"reason": "abandoned"}}},
+        {**RUN, "metadata": {"statecast": {"reason": "abandoned"}}},
+        True,
+        True,
+    ),
+    (
         "pendingToolCallIds",
         {**RUN, "result": 1, "outcome": {"type": "success", "pendingToolCallIds": ["c"]}},
         {**RUN, "result": 1, "outcome": {"type": "success"}},

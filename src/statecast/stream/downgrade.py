@@ -3,9 +3,11 @@
 The target is what `@ag-ui/client` 0.0.59 accepts; a request without `protocolVersion` comes from such a client. What is
 not in the table below passes unchanged: that client reads subagents, usage, metadata and reasoning.
 
-One deviation, on purpose: versioning says that a downgrade must not change a run's outcome, but 0.0.59 knows only
-success and interrupt, and a run that was stopped must not be reported as success (L3). So it ends with RUN_ERROR and the
-code `STOPPED`, which user interfaces of that line treat as a stop.
+Two deviations, on purpose. Versioning says that a downgrade must not change a run's outcome, but 0.0.59 knows only
+success and interrupt. A run that was stopped must not be reported as success (L3), so it ends with RUN_ERROR and the
+code `STOPPED`, which user interfaces of that line treat as a stop. Where it was stopped by the dismissal of a question it
+ends without an outcome all the same: after RUN_ERROR that client holds on to the dismissed question, and refuses every
+later run of the thread that does not answer it.
 """
 
 from __future__ import annotations
@@ -46,6 +48,9 @@ def _run_finished(event: Event, warn: Warn) -> Event:
     outcome = event.get("outcome")
     if outcome is None:
         return event
+    if outcome["type"] == "cancelled" and _reason(event) == "abandoned":
+        warn("a run that ends with the dismissal of a question ends as if it was done", "RUN_FINISHED /outcome")
+        return _without(event, "outcome")
     if outcome["type"] == "cancelled":
         warn("its cancelled run ends with RUN_ERROR code STOPPED", "RUN_FINISHED /outcome")
         kept: Event = {name: event[name] for name in ("usage", "metadata", "timestamp", "rawEvent") if name in event}
@@ -59,6 +64,12 @@ def _run_finished(event: Event, warn: Warn) -> Event:
         return {**event, "outcome": {**outcome, "interrupts": interrupts}}
     # Nothing is lost: that client finds the pending calls itself.
     return {**event, "outcome": _without(outcome, "pendingToolCallIds")} if "pendingToolCallIds" in outcome else event
+
+
+def _reason(event: Event) -> Any:
+    """Why the run was cancelled, as its terminal event says in the framework's own metadata."""
+    own = (event.get("metadata") or {}).get("statecast")
+    return own.get("reason") if isinstance(own, dict) else None
 
 
 def _tool_call_result(event: Event, warn: Warn) -> Event:
