@@ -79,13 +79,18 @@ class Connection:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout)
-        self.socket.connect(("127.0.0.1", port))
+        try:
+            self.socket.connect(("127.0.0.1", port))
+        except OSError:
+            self.socket.close()
+            raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.comments: list[str] = []
         self.ended = False
         self.status = 0
         self.headers: dict[str, str] = {}
         self._buffer = b""
+        self._events: Iterator[dict[str, Any]] | None = None
 
     def __enter__(self) -> Connection:
         return self
@@ -102,7 +107,8 @@ class Connection:
         *,
         chunks: Iterable[bytes] | None = None,
     ) -> None:
-        """Sends a request: with `body`, or with `chunks` and no Content-Length."""
+        """Sends a request: with `body`, or with `chunks` and no Content-Length. The answer to the last one was read."""
+        self.status, self.ended, self._events = 0, False, None
         lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1"]
         if chunks is not None:
             lines.append("Transfer-Encoding: chunked")
@@ -141,7 +147,13 @@ class Connection:
         self.ended = True
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The protocol events as they arrive. Fails for anything that is not a frame of the protocol (W2)."""
+        """The protocol events as they arrive: each once, also when this is called again. Fails for anything that is not a
+        frame of the protocol (W2)."""
+        if self._events is None:
+            self._events = self._read_events()
+        return self._events
+
+    def _read_events(self) -> Iterator[dict[str, Any]]:
         self.read_head()
         assert self.status == 200, (self.status, *self.chunks())
         text = b""

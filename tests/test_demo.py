@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ag_ui.core import AssistantMessage, Message, UserMessage
 
 from live_server import ThreadServer, run_input, serve
 from statecast.demo import PLACES, STOPS_A_DAY, Planner, choose_city
@@ -23,12 +24,21 @@ class Thread:
     def __init__(self, server: ThreadServer) -> None:
         self.server = server
         self.state: Any = {}
-        self.messages: list[dict[str, Any]] = []
+        self.messages: list[Message] = []
         self.events: list[dict[str, Any]] = []
 
+    @property
+    def answer(self) -> str:
+        """The text of the last message."""
+        message = self.messages[-1]
+        assert isinstance(message, AssistantMessage)
+        assert message.content is not None
+        return message.content
+
     def say(self, text: str) -> Any:
-        self.messages.append({"id": f"user-{len(self.messages)}", "role": "user", "content": text})
-        self.events = self.server.events(run_input(state=self.state, messages=self.messages))
+        self.messages.append(UserMessage(id=f"user-{len(self.messages)}", content=text))
+        sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in self.messages]
+        self.events = self.server.events(run_input(state=self.state, messages=sent))
         replica = Replica(state=self.state, messages=self.messages)
         for event in self.events:
             replica.apply(event)
@@ -36,9 +46,7 @@ class Thread:
         assert replica.outcome == "success"
         assert replica.warnings == []
         self.state = replica.state
-        self.messages = [
-            message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in replica.messages
-        ]
+        self.messages = list(replica.messages)
         return self.state
 
 
@@ -56,14 +64,14 @@ def test_a_day_is_planned_in_steps_while_text_streams(server: ThreadServer) -> N
     start, end = types.index("TEXT_MESSAGE_START"), types.index("TEXT_MESSAGE_END")
     assert types[start:end].count("STATE_DELTA") >= STOPS_A_DAY - 1
     assert types[start:end].count("TEXT_MESSAGE_CONTENT") > 20
-    assert thread.messages[-1]["content"].startswith("Day 1 in Lisbon. At 9:00 Jerónimos cloister: ")
-    assert "  " not in thread.messages[-1]["content"]
+    assert thread.answer.startswith("Day 1 in Lisbon. At 9:00 Jerónimos cloister: ")
+    assert "  " not in thread.answer
 
 
 def test_the_stream_shows_snapshots_and_deltas(server: ThreadServer) -> None:
     thread = Thread(server)
     state = thread.say("Plan a day in Lisbon")
-    assert len(json.dumps(state)) > 512
+    assert len(json.dumps(state, ensure_ascii=False)) > 512
     types = [event["type"] for event in thread.events]
     assert "STATE_SNAPSHOT" in types
     assert types.count("STATE_DELTA") >= 5
@@ -80,7 +88,7 @@ def test_a_thread_goes_on_where_it_was(server: ThreadServer) -> None:
     assert len(set(places)) == len(places) == 2 * STOPS_A_DAY
     third = thread.say("And one more")
     assert third["days"] == second["days"]
-    assert "seen the best of Kyoto" in thread.messages[-1]["content"]
+    assert "seen the best of Kyoto" in thread.answer
     other = thread.say("I would rather go to oaxaca")
     assert other["city"] == "Oaxaca"
     assert len(other["days"]) == 1

@@ -38,11 +38,13 @@ class Trip(State):
 PLACES = {
     "Lisbon": [
         (15, "LX Factory", "an old thread mill, now bookshops and workshops"),
-        (9, "Jerónimos cloister", "before the buses come"),
-        (12, "Time Out Market", "every kitchen of the city under one roof"),
-        (18, "Miradouro da Graça", "the sun goes down behind the bridge"),
-        (10, "Tram 28", "the whole hill for the price of a ticket"),
-        (13, "National Tile Museum", "the city before the earthquake, in blue and white"),
+        (9, "Jerónimos cloister", "stone lace, before the buses come"),
+        (12, "Time Out Market", "all the kitchens of the city under one roof"),
+        (18, "Miradouro da Graça", "where the sun goes down behind the bridge"),
+        (10, "Tram 28", "all of the hills for the price of one ticket"),
+        (20, "Alfama", "a fado house with eight tables"),
+        (13, "Tile Museum", "the city before the earthquake, in blue and white"),
+        (16, "Gulbenkian garden", "ducks, concrete and a very good café"),
     ],
     "Kyoto": [
         (14, "Nishiki Market", "five blocks of pickles, knives and tea"),
@@ -51,6 +53,8 @@ PLACES = {
         (17, "Pontochō", "lanterns, and supper over the river"),
         (9, "Arashiyama", "the bamboo is best in the morning wind"),
         (13, "Katsura Villa", "the garden that all the others quote"),
+        (15, "Kawai's House", "a potter's rooms, left as they were"),
+        (19, "Gion", "paper lamps, and steps behind them"),
     ],
     "Oaxaca": [
         (16, "Monte Albán", "the terraces in the low light"),
@@ -59,9 +63,11 @@ PLACES = {
         (19, "Jalatlaco", "murals, mezcal and a brass band"),
         (9, "Hierve el Agua", "a waterfall of stone"),
         (14, "Teotitlán del Valle", "carpets dyed with insects and walnut"),
+        (12, "Tlacolula", "the Sunday market, smoke and all"),
+        (18, "Zócalo", "the whole town walks round it"),
     ],
 }
-STOPS_A_DAY = 3
+STOPS_A_DAY = 4
 
 
 class Planner(Agent[Trip]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import logging
@@ -11,7 +10,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +27,13 @@ from .loading import LoadError, load_agent
 from .server import inspector
 
 __all__ = ["Serving", "make_app", "serve", "serve_agent"]
+
+logger = logging.getLogger("statecast.server")
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+END_SECONDS = 2.0
+"""Seconds that a process has to end after the last of its runs has, or has had its grace."""
 
 _VARIABLE = "STATECAST_SERVING"
 """How the options reach the processes that uvicorn starts."""
@@ -59,6 +68,7 @@ class Serving:
         )
         if self.inspector:
             inspector.mount(app, agent, self.path, suggestions=getattr(agent, "suggestions", ()))
+        app.router.lifespan_context = _ending_the_process(app.router.lifespan_context)
         return app
 
     def uvicorn_options(self) -> dict[str, Any]:
@@ -111,7 +121,7 @@ def serve_agent(agent: Agent[Any], options: Serving, announce: Callable[[str], N
     """Serves an agent in this process until it is told to stop. See `serve`."""
     _end_quietly()
     server = _Server(uvicorn.Config(options.app(agent), **options.uvicorn_options()), announce)
-    with contextlib.suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):
         server.run()
     sys.exit(0 if server.started else 1)
 
@@ -126,6 +136,25 @@ class _Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _ending_the_process(lifespan: Lifespan) -> Lifespan:
+    """The process ends soon after its app, also when an agent that swallows its cancellation keeps the event loop."""
+
+    @asynccontextmanager
+    async def ending(app: Any) -> AsyncIterator[Any]:
+        async with lifespan(app) as state:
+            yield state
+        threading.Thread(target=_end_soon, name="statecast end", daemon=True).start()
+
+    return ending
+
+
+def _end_soon() -> None:
+    time.sleep(END_SECONDS)
+    logger.error("something goes on although it was cancelled: the process ends without it")
+    logging.shutdown()
+    os._exit(1)
 
 
 def _end_quietly() -> None:

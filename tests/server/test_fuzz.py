@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from live_server import JSON, ThreadServer, serve
 from statecast import Agent, Run, State
 from statecast.replica import Replica
+from statecast.stream.wire import read_input
 
 
 class Item(State):
@@ -144,7 +145,7 @@ def check(server: ThreadServer, path: str, body: bytes, headers: dict[str, str] 
         connection.send("POST", path, body, headers)
         connection.read_head()
         if connection.status == 200:
-            follow(json.loads(body.removeprefix(b"\xef\xbb\xbf")), list(connection.events()))
+            follow(path, json.loads(body.removeprefix(b"\xef\xbb\xbf")), list(connection.events()))
             assert connection.ended
             return
         assert connection.status in (400, 413, 415, 422), connection.reply()
@@ -156,14 +157,18 @@ def check(server: ThreadServer, path: str, body: bytes, headers: dict[str, str] 
                 assert fault["message"]
 
 
-def follow(data: dict[str, Any], events: list[dict[str, Any]]) -> None:
+def follow(path: str, data: dict[str, Any], events: list[dict[str, Any]]) -> None:
     """Reads the stream as a client that holds this input does."""
-    replica = Replica(state=data.get("state", {}), messages=data["messages"])
+    state = data.get("state", {})
+    replica = Replica(state=copy.deepcopy(state), messages=read_input(data)[0].messages)
     for event in events:
         replica.apply(event)
     replica.close()
     assert events[0]["threadId"] == data["threadId"]
     assert events[-1]["type"] == "RUN_FINISHED", events[-1]
+    if path == "/any":
+        # Equal JSON text: 1, 1.0 and True are three values.
+        assert json.dumps(replica.state) == json.dumps({"was": None if state == {} else state})
 
 
 bounded = settings(

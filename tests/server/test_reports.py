@@ -388,6 +388,9 @@ class Compressor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         held: list[Any] = []
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
 
         async def hold(message: Any) -> None:
             if message["type"] == "http.response.start":
