@@ -91,6 +91,7 @@ class Served:
         self.lines: list[str] = []
         self.url = ""
         self._settled = threading.Event()
+        self._changed = threading.Condition()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -98,7 +99,9 @@ class Served:
         assert self.child.stdout is not None
         for line in self.child.stdout:
             text = line.decode(errors="replace").rstrip()
-            self.lines.append(text)
+            with self._changed:
+                self.lines.append(text)
+                self._changed.notify_all()
             if found := re.search(r"Uvicorn running on (http://\S+)", text):
                 self.url = found[1].replace("0.0.0.0", "127.0.0.1")
                 self._settled.set()
@@ -111,6 +114,11 @@ class Served:
     @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
+
+    def wait_for_line(self, text: str, times: int = 1, seconds: float = 10) -> None:
+        """Waits until it has written a text so many times."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.output.count(text) >= times, seconds), self.output
 
     def wait_until_it_listens(self, seconds: float) -> None:
         assert self._settled.wait(seconds), f"it does not listen after {seconds} s:\n{self.output}"

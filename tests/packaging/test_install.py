@@ -95,11 +95,9 @@ def test_an_agent_runs_from_the_wheel(environment: Path, tmp_path: Path) -> None
     (tmp_path / "counting.py").write_text(AGENT)
     # No PYTHONPATH: what runs is what was installed.
     env = {"PATH": f"{environment}:/usr/bin:/bin"}
-    with process(
-        [environment / "statecast", "serve", "counting:Counter", "--port", "0"], env=env, cwd=tmp_path
-    ) as served:
-        with open_run(served.url, state={"count": 41}) as response:
-            events = list(read_events(response))
+    command = [environment / "statecast", "serve", "counting:Counter", "--port", "0"]
+    with process(command, env=env, cwd=tmp_path) as served, open_run(served.url, state={"count": 41}) as response:
+        events = list(read_events(response))
     assert [event["type"] for event in events] == [
         "RUN_STARTED",
         "STATE_SNAPSHOT",
