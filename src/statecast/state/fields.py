@@ -34,6 +34,7 @@ class Fields:
         judged: the model has validators of its own.
         specs: tracked field -> what may stand in a container that is its value.
         readers: field -> how a new value is read, for those that can be read alone.
+        frozen: the fields that cannot be assigned.
     """
 
     def __init__(self, cls: type[BaseModel]) -> None:
@@ -48,6 +49,7 @@ class Fields:
         self.derived: dict[str, str] = {}
         self.specs: dict[str, ContainerSpec | None] = {}
         self.readers: dict[str, Reader] = {}
+        self.frozen: set[str] = set()
         self._validator = validator(node, schemas, config)
         specs = Specs(schemas, config)
         changeable = False
@@ -64,8 +66,9 @@ class Fields:
                 if member.written:
                     self.derived[member.name] = member.wire
                 changeable = changeable or not is_immutable(schemas, member.schema)
-            frozen = field.get("frozen") or config.get("frozen")
-            if not frozen and not schemas.has_functions(member.schema, informed=True):
+            if cls.model_config.get("frozen") or field.get("frozen"):
+                self.frozen.add(member.name)
+            elif not schemas.has_functions(member.schema, informed=True):
                 self.readers[member.name] = Reader(member.schema, schemas, config)
         self.derives = bool(self.derived) or self.whole
         self.volatile = self.derives and changeable

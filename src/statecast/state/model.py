@@ -67,7 +67,7 @@ class State(Node, BaseModel):
 
     __slots__ = (*SLOTS, "_sent", "__weakref__")
 
-    model_config = ConfigDict(validate_assignment=True, allow_inf_nan=False)
+    model_config = ConfigDict(validate_assignment=True, validate_default=True, allow_inf_nan=False)
 
     _fields: ClassVar[Fields | None] = None
 
@@ -141,7 +141,9 @@ class State(Node, BaseModel):
         if self.__dict__.get(name, MISSING) is value:
             return
         fields = fields_of(type(self))
-        if getattr(self, "_spec", None) is not LINKED:
+        if name in fields.frozen:
+            super().__setattr__(name, value)
+        elif getattr(self, "_spec", None) is not LINKED:
             # A validator of the author assigns: the model is not finished yet, and will be judged as a whole.
             self.__dict__[name] = fields.read(self.__dict__, name, value)
             self.__pydantic_fields_set__.add(name)

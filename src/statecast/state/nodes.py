@@ -112,11 +112,15 @@ class Schemas:
 
 
 def is_custom_json(node: Schema) -> bool:
-    """Whether the author's own function serializes the values of this very node."""
+    """Whether the author's own function serializes the values of this very node; not a model's own serializer."""
     serialization = node.get("serialization")
     if serialization is None or serialization["type"] in ("any", "to-string"):
         return False
-    return not _is_built_in(serialization.get("function"))
+    function = serialization.get("function")
+    if _is_built_in(function):
+        return False
+    decorators = getattr(node.get("cls"), "__pydantic_decorators__", None)
+    return decorators is None or all(one.func is not function for one in decorators.model_serializers.values())
 
 
 def is_authors_function(node: Schema) -> bool:

@@ -1,0 +1,804 @@
+"""`State`: assignment, identity, names on the wire, and what is written of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import enum
+import logging
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import pytest
+from model_support import Consumer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializeAsAny,
+    ValidationError,
+    computed_field,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from statecast.errors import StateError
+from statecast.state import Document, State, StateType, TrackedDict, TrackedList
+
+T = TypeVar("T")
+
+
+class Stop(State):
+    title: str = ""
+    tags: list[str] = []
+
+
+class Trip(State):
+    city_name: str = Field(default="", alias="cityName")
+    stops: list[Stop] = []
+    spare: list[Stop] = []
+    by_day: dict[str, list[int]] = Field(default={}, alias="by/day~")
+    first: Stop | None = None
+    free: Any = None
+
+
+def trip(**values: Any) -> Consumer[Trip]:
+    return Consumer(Trip(**values))
+
+
+# Assignment
+
+
+def test_assignment_is_validated_and_converted() -> None:
+    consumer = trip()
+    with pytest.raises(ValidationError, match="Trip\ncity_name"):
+        consumer.value.city_name = 5  # type: ignore[assignment]
+    assert consumer.sync() == []
+    consumer.value.stops = [{"title": "a"}]  # type: ignore[list-item]
+    assert type(consumer.value.stops[0]) is Stop
+    assert consumer.sync() == [("replace", "/stops", [{"title": "a", "tags": []}])]
+
+
+def test_aliases_are_the_names_in_pointers_and_values_at_every_depth() -> None:
+    class Outer(State):
+        trip: Trip = Trip()
+
+    consumer = Consumer(Outer())
+    consumer.value.trip.city_name = "Porto"
+    consumer.value.trip.by_day["mon/day"] = [1]
+    assert consumer.sync() == [
+        ("replace", "/trip/cityName", "Porto"),
+        ("add", "/trip/by~1day~0/mon~1day", [1]),
+    ]
+    consumer.value.trip = Trip(cityName="Faro")
+    assert consumer.sync()[0][2]["cityName"] == "Faro"
+    assert consumer.reread() == consumer.value
+
+
+def test_an_alias_generator_gives_one_style_in_and_out() -> None:
+    class Camel(State):
+        model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
+        user_name: str | None
+        open_items: list[int] = []
+
+        @computed_field
+        @property
+        def item_count(self) -> int:
+            return len(self.open_items)
+
+    consumer = Consumer(Camel(user_name=None))
+    consumer.value.open_items.append(1)
+    assert consumer.sync() == [("add", "/openItems/0", 1), ("replace", "/itemCount", 1)]
+    assert consumer.copy == {"userName": None, "openItems": [1], "itemCount": 1}
+    assert consumer.reread() == consumer.value
+    assert set(StateType(Camel).json_schema()["properties"]) == set(consumer.copy)
+
+
+def test_a_change_and_back_and_an_equal_value_are_no_change() -> None:
+    consumer = trip(cityName="a", stops=[Stop(title="x")])
+    consumer.value.city_name = "b"
+    consumer.value.city_name = "a"
+    consumer.value.stops = [Stop(title="x")]
+    assert consumer.sync() == []
+
+
+def test_one_and_one_point_zero_differ_in_a_union_and_not_in_a_float() -> None:
+    class Numbers(State):
+        exact: int | float | bool = 1
+        real: float = 1
+
+    consumer = Consumer(Numbers())
+    consumer.value.exact = 1.0
+    consumer.value.real = 1
+    assert consumer.sync() == [("replace", "/exact", 1.0)]
+    consumer.value.exact = True
+    assert consumer.sync() == [("replace", "/exact", True)]
+
+
+def test_a_number_that_is_not_finite_is_refused() -> None:
+    class Reading(State):
+        value: float = 0.0
+        values: list[float] = []
+        free: Any = None
+
+    reading = Consumer(Reading()).value
+    for change in (
+        lambda: setattr(reading, "value", float("nan")),
+        lambda: setattr(reading, "value", "inf"),
+        lambda: reading.values.append(float("inf")),
+        lambda: setattr(reading, "free", float("nan")),
+        lambda: setattr(reading, "free", [float("nan")]),
+    ):
+        with pytest.raises((ValidationError, StateError)):
+            change()
+    assert reading == Reading()
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer"),
+    [(object(), "/free"), ({"a": [object()]}, "/free/a/0"), ({1: 2}, "/free/1"), ([print], "/free/0"), (asyncio.Event, "/free")],
+    ids=str,
+)
+def test_what_is_not_json_is_refused_with_its_pointer(value: Any, pointer: str) -> None:
+    consumer = trip(free="before")
+    with pytest.raises(StateError) as caught:
+        consumer.value.free = value
+    assert caught.value.pointer == pointer
+    assert consumer.value.free == "before"
+    assert consumer.sync() == []
+
+
+def test_a_cycle_is_refused() -> None:
+    class Node(State):
+        kids: list[Node] = []
+        free: dict[str, Any] = {}
+
+    node = Consumer(Node()).value
+    for change in (
+        lambda: node.kids.append(node),
+        lambda: node.free.update(me=node),
+        lambda: node.free.update(me=node.free),
+    ):
+        with pytest.raises(StateError, match="inside itself"):
+            change()
+    assert node == Node()
+
+
+def test_an_unknown_attribute_and_deleting_a_field_are_errors() -> None:
+    value = trip().value
+    with pytest.raises((ValidationError, ValueError), match="nope"):
+        value.nope = 1  # type: ignore[attr-defined]
+    with pytest.raises(StateError, match="cannot be deleted"):
+        del value.city_name
+    assert value.city_name == ""
+
+
+def test_setters_properties_and_class_variables_work_as_in_pydantic() -> None:
+    class Made(State):
+        n: int = 0
+
+        @property
+        def twice(self) -> int:
+            return 2 * self.n
+
+        @twice.setter
+        def twice(self, value: int) -> None:
+            self.n = value // 2
+
+    consumer = Consumer(Made())
+    consumer.value.twice = 8
+    assert consumer.sync() == [("replace", "/n", 4)]
+
+
+# Identity and aliases
+
+
+def test_in_place_operators_keep_the_container_and_every_alias() -> None:
+    consumer = trip(stops=[Stop(title="a")])
+    held = consumer.value.stops
+    consumer.value.stops += [Stop(title="b")]
+    assert consumer.value.stops is held
+    assert [op[:2] for op in consumer.sync()] == [("add", "/stops/1")]
+    held.append(Stop(title="c"))
+    consumer.value.by_day |= {"mon": [1]}
+    assert [op[:2] for op in consumer.sync()] == [("add", "/stops/2"), ("add", "/by~1day~0/mon")]
+
+
+def test_swapping_two_fields_of_one_item_type_keeps_both_containers() -> None:
+    consumer = trip(stops=[Stop(title="a")], spare=[Stop(title="b")])
+    one, two = consumer.value.stops, consumer.value.spare
+    consumer.value.stops, consumer.value.spare = two, one
+    assert consumer.value.stops is two
+    assert consumer.value.spare is one
+    consumer.sync()
+    one.append(Stop(title="c"))
+    assert [op[:2] for op in consumer.sync()] == [("add", "/spare/1")]
+
+
+def test_one_item_at_two_places_shows_a_change_at_both() -> None:
+    consumer = trip(stops=[Stop(title="a")])
+    consumer.value.first = consumer.value.stops[0]
+    consumer.value.spare.append(consumer.value.stops[0])
+    consumer.sync()
+    consumer.value.first.tags.append("x")
+    assert sorted(op[1] for op in consumer.sync()) == ["/first/tags/0", "/spare/0/tags/0", "/stops/0/tags/0"]
+
+
+def test_an_item_can_be_moved_from_list_to_list() -> None:
+    consumer = trip(stops=[Stop(title="a"), Stop(title="b")])
+    stop = consumer.value.stops.pop(0)
+    consumer.value.spare.append(stop)
+    assert consumer.value.spare[0] is stop
+    assert [op[:2] for op in consumer.sync()] == [("remove", "/stops/0"), ("add", "/spare/0")]
+
+
+def test_containers_are_tracked_before_the_model_is_part_of_a_document() -> None:
+    value = Trip(stops=[Stop(title="a")], by_day={})
+    stops, tags = value.stops, value.stops[0].tags
+    assert type(stops) is TrackedList
+    assert type(value.by_day) is TrackedDict
+    consumer = Consumer(value)
+    assert consumer.value.stops is stops
+    tags.append("x")
+    assert consumer.sync() == [("add", "/stops/0/tags/0", "x")]
+
+
+def test_a_container_made_by_hand_is_adopted_and_typed() -> None:
+    consumer = trip()
+    rows: list[Any] = TrackedList([Stop(title="a")])
+    consumer.value.stops = rows
+    assert consumer.value.stops is rows
+    with pytest.raises(ValidationError):
+        rows.append(5)
+    rows.append({"title": "b"})
+    assert type(rows[1]) is Stop
+    assert len(consumer.sync()) == 1
+
+
+def test_a_detached_item_sends_nothing_until_it_is_put_in_again() -> None:
+    consumer = trip(stops=[Stop(title="a")])
+    stop = consumer.value.stops.pop()
+    consumer.sync()
+    stop.title = "z"
+    assert consumer.sync() == []
+    consumer.value.stops.append(stop)
+    assert consumer.sync() == [("add", "/stops/0", {"title": "z", "tags": []})]
+
+
+def test_a_model_belongs_to_one_document() -> None:
+    consumer = trip(stops=[Stop()])
+    with pytest.raises(StateError, match="another document"):
+        Document(Trip()).value.stops.append(consumer.value.stops[0])
+    with pytest.raises(StateError, match="another document"):
+        Document({"trip": consumer.value})
+
+
+def test_a_state_in_an_untyped_place_is_tracked() -> None:
+    document: Document[dict[str, Any]] = Document({"trip": Trip()}, baseline=None)
+    document.take()
+    document.value["trip"].stops.append(Stop(title="a"))
+    assert document.take().ops == [{"op": "add", "path": "/trip/stops/0", "value": {"title": "a", "tags": []}}]  # type: ignore[union-attr]
+
+
+# Computed fields
+
+
+class Basket(State):
+    prices: list[int] = []
+    secret: list[int] = Field(default=[], exclude=True)
+    rate: int = Field(default=2, exclude=True)
+    inner: Stop = Stop()
+    _discount: int = 0
+    _calls: int = 0
+
+    @computed_field(alias="theTotal")
+    @property
+    def total(self) -> int:
+        return sum(self.prices) * self.rate - self._discount + len(self.secret)
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        return f"{self.inner.title}:{len(self.inner.tags)}"
+
+
+def test_computed_fields_follow_what_they_are_made_of() -> None:
+    consumer = Consumer(Basket())
+    consumer.value.prices.append(5)
+    assert consumer.sync() == [("add", "/prices/0", 5), ("replace", "/theTotal", 10)]
+    consumer.value._discount = 1
+    assert consumer.sync() == [("replace", "/theTotal", 9)]
+    consumer.value.rate = 3
+    assert consumer.sync() == [("replace", "/theTotal", 14)]
+    consumer.value.secret.append(1)
+    assert consumer.sync() == [("replace", "/theTotal", 15)]
+    consumer.value.inner.tags.append("x")
+    assert consumer.sync() == [("add", "/inner/tags/0", "x"), ("replace", "/label", ":1")]
+    consumer.value.inner = Stop(title="y")
+    assert consumer.sync()[-1] == ("replace", "/label", "y:0")
+
+
+def test_computed_fields_are_not_computed_when_nothing_under_the_model_changed() -> None:
+    calls = []
+
+    class Inner(State):
+        n: int = 0
+
+        @computed_field
+        @property
+        def twice(self) -> int:
+            calls.append(self)
+            return 2 * self.n
+
+    class Outer(State):
+        inners: list[Inner] = []
+        n: int = 0
+
+    consumer = Consumer(Outer(inners=[Inner() for _ in range(5)]))
+    calls.clear()
+    consumer.document.take()
+    consumer.value.n = 1
+    consumer.document.take()
+    assert not calls
+    consumer.value.inners[2].n = 1
+    consumer.document.take()
+    assert all(inner is consumer.value.inners[2] for inner in calls)
+    assert calls
+
+
+def test_a_computed_field_that_fails_is_named_and_nothing_moves() -> None:
+    class Fragile(State):
+        n: int = 1
+
+        @computed_field(alias="theInverse")
+        @property
+        def inverse(self) -> float:
+            return 1 / self.n
+
+    class Outer(State):
+        parts: list[Fragile] = []
+
+    consumer = Consumer(Outer(parts=[Fragile()]))
+    consumer.value.parts[0].n = 0
+    with pytest.raises(StateError, match="ZeroDivisionError") as caught:
+        consumer.document.take()
+    assert caught.value.pointer == "/parts/0/theInverse"
+    consumer.value.parts[0].n = 2
+    assert consumer.sync() == [("replace", "/parts/0/n", 2), ("replace", "/parts/0/theInverse", 0.5)]
+
+
+def test_a_computed_field_that_is_not_json_is_refused() -> None:
+    class Wrong(State):
+        @computed_field
+        @property
+        def ratio(self) -> float:
+            return float("inf")
+
+    with pytest.raises(StateError, match="not JSON") as caught:
+        Document(Wrong()).take()
+    assert caught.value.pointer == "/ratio"
+
+
+# What never leaves
+
+
+def test_excluded_fields_and_private_attributes_never_leave_and_may_hold_anything() -> None:
+    class Made(State):
+        n: int = 0
+        handle: Any = Field(default=None, exclude=True)
+        parent: Any = Field(default=None, exclude=True)
+        _lock: Any = None
+
+    consumer = Consumer(Made())
+    consumer.value.handle = lock = asyncio.Lock
+    consumer.value.parent = consumer.value
+    consumer.value._lock = object()
+    consumer.value.n = 1
+    assert consumer.value.handle is lock
+    assert consumer.sync() == [("replace", "/n", 1)]
+    assert consumer.copy == {"n": 1}
+    consumer.document.resync()
+    consumer.sync()
+    assert consumer.copy == {"n": 1}
+
+
+# Serializers and kinds of fields
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Upper(State):
+    name: str = "a"
+    when: Annotated[datetime.date, PlainSerializer(lambda value: value.strftime("%d.%m.%Y"))] = datetime.date(2026, 1, 2)
+    names: list[str] = []
+    level: Level = Level.LOW
+
+    @field_serializer("names")
+    def joined(self, value: list[str]) -> str:
+        return ",".join(value)
+
+
+def test_fields_with_serializers_of_the_author_are_written_as_they_say() -> None:
+    consumer = Consumer(Upper())
+    assert consumer.copy == {"name": "a", "when": "02.01.2026", "names": "", "level": 1}
+    consumer.value.names.append("x")
+    consumer.value.when = datetime.date(2026, 2, 3)
+    assert sorted(consumer.sync()) == [("replace", "/names", "x"), ("replace", "/when", "03.02.2026")]
+
+
+def test_an_item_with_a_serializer_of_the_author() -> None:
+    class Made(State):
+        items: list[Annotated[int, PlainSerializer(lambda value: f"#{value}")]] = []
+
+    consumer = Consumer(Made(items=[1]))
+    consumer.value.items.append(2)
+    assert consumer.sync() == [("replace", "/items", ["#1", "#2"])]
+
+
+def test_configured_forms_of_json_are_honoured() -> None:
+    class Made(State):
+        model_config = ConfigDict(ser_json_timedelta="float", ser_json_bytes="base64", val_json_bytes="base64")
+        wait: datetime.timedelta = datetime.timedelta(seconds=1)
+        waits: list[datetime.timedelta] = []
+        raw: bytes = b"\xff"
+
+    consumer = Consumer(Made())
+    assert consumer.copy == {"wait": 1.0, "waits": [], "raw": "_w=="}
+    consumer.value.wait = datetime.timedelta(seconds=2)
+    consumer.value.waits.append(datetime.timedelta(seconds=3))
+    assert sorted(consumer.sync(), key=str) == [("replace", "/wait", 2.0), ("replace", "/waits", [3.0])]
+    assert consumer.reread() == consumer.value
+
+
+def test_a_model_serializer_writes_the_model() -> None:
+    class Money(State):
+        cents: int = 0
+        notes: list[str] = []
+
+        @model_serializer(mode="wrap")
+        def shown(self, handler: Any) -> dict[str, Any]:
+            return {**handler(self), "text": f"{self.cents / 100:.2f}"}
+
+    class Purse(State):
+        money: Money = Money()
+
+    consumer = Consumer(Purse())
+    consumer.value.money.cents = 150
+    consumer.value.money.notes.append("x")
+    ops = consumer.sync()
+    assert sorted(op[1] for op in ops) == ["/money/cents", "/money/notes", "/money/text"]
+    assert consumer.copy == {"money": {"cents": 150, "notes": ["x"], "text": "1.50"}}
+
+
+def test_a_model_serializer_that_gives_no_object_says_what_to_do() -> None:
+    class Money(State):
+        cents: int = 0
+
+        @model_serializer
+        def shown(self) -> str:
+            return f"{self.cents}"
+
+    with pytest.raises(StateError, match="derive from BaseModel"):
+        Document({"money": Money()}).take()
+
+
+def test_a_plain_model_in_a_field_is_compared() -> None:
+    class Plain(BaseModel):
+        x: int = 0
+        rows: list[int] = []
+
+    class Made(State):
+        one: Plain = Plain()
+        many: list[Plain] = []
+
+    consumer = Consumer(Made(many=[Plain()]))
+    consumer.value.one.rows.append(1)
+    consumer.value.many[0].x = 5
+    consumer.sync()
+    assert consumer.copy == {"one": {"x": 0, "rows": [1]}, "many": [{"x": 5, "rows": []}]}
+
+
+def test_tuples_stay_tuples() -> None:
+    class Point(State):
+        at: tuple[int, int] = (0, 0)
+        path: list[tuple[int, int]] = []
+
+    consumer = Consumer(Point())
+    consumer.value.at = (1, 2)
+    consumer.value.path.append((3, 4))
+    assert consumer.value.at == (1, 2)
+    assert hash(consumer.value.path[0]) == hash((3, 4))
+    assert consumer.sync() == [("replace", "/at", [1, 2]), ("add", "/path/0", [3, 4])]
+    assert consumer.reread() == consumer.value
+
+
+# Unions, generics, inheritance, frozen
+
+
+class Cat(State):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class Dog(State):
+    kind: Literal["dog"] = "dog"
+    tricks: list[str] = []
+
+
+class Home(State):
+    pet: Cat | Dog | None = Field(default=None, discriminator="kind")
+    pets: list[Annotated[Cat | Dog, Field(discriminator="kind")]] = []
+    either: int | list[int] | None = None
+
+
+def test_an_instance_of_a_member_of_a_union_is_kept_and_a_dict_is_read() -> None:
+    consumer = Consumer(Home())
+    dog = Dog()
+    consumer.value.pet = dog
+    consumer.value.pets.append({"kind": "dog"})  # type: ignore[arg-type]
+    assert consumer.value.pet is dog
+    consumer.sync()
+    dog.tricks.append("sit")
+    consumer.value.pets[0].tricks.append("roll")  # type: ignore[union-attr]
+    assert consumer.sync() == [("add", "/pet/tricks/0", "sit"), ("add", "/pets/0/tricks/0", "roll")]
+    consumer.value.pet = None
+    consumer.value.either = [1]
+    consumer.sync()
+    assert isinstance(consumer.value.either, list)
+    consumer.value.either.append(2)
+    with pytest.raises(ValidationError):
+        consumer.value.either.append("x")  # type: ignore[arg-type]
+    assert consumer.sync() == [("add", "/either/1", 2)]
+    consumer.value.either = 5
+    assert consumer.sync() == [("replace", "/either", 5)]
+    assert consumer.reread() == consumer.value
+
+
+class Box(State, Generic[T]):
+    item: T
+    items: list[T] = []
+
+
+def test_generics_are_tracked_and_typed_once_parametrised() -> None:
+    consumer = Consumer(Box[Stop](item=Stop()))
+    consumer.value.item.tags.append("x")
+    consumer.value.items.append({"title": "a"})  # type: ignore[arg-type]
+    assert consumer.sync() == [("add", "/item/tags/0", "x"), ("add", "/items/0", {"title": "a", "tags": []})]
+    with pytest.raises(ValidationError):
+        consumer.value.items.append(5)  # type: ignore[arg-type]
+    assert consumer.reread() == consumer.value
+
+
+def test_a_generic_without_parameters_holds_any_json() -> None:
+    consumer = Consumer(Box(item={"a": 1}))
+    consumer.value.item["b"] = 2
+    consumer.value.items.append("x")
+    assert consumer.sync() == [("add", "/item/b", 2), ("add", "/items/0", "x")]
+
+
+class Base(State):
+    a: list[int] = []
+
+    @computed_field
+    @property
+    def size(self) -> int:
+        return len(self.a)
+
+
+class Mixin:
+    def double(self) -> int:
+        return 2
+
+
+class Derived(Mixin, Base):
+    b: dict[str, int] = {}
+    a: list[int] = [1]
+
+
+def test_inheritance() -> None:
+    consumer = Consumer(Derived())
+    assert consumer.copy == {"a": [1], "b": {}, "size": 1}
+    consumer.value.a.append(consumer.value.double())
+    consumer.value.b["x"] = 1
+    assert consumer.sync() == [("add", "/a/1", 2), ("add", "/b/x", 1), ("replace", "/size", 2)]
+
+
+class Fixed(State, frozen=True):
+    name: str = "x"
+    items: list[int] = []
+
+
+def test_a_frozen_model_refuses_assignment_and_its_containers_are_tracked() -> None:
+    class Made(State):
+        fixed: Fixed = Fixed()
+        once: str = Field(default="a", frozen=True)
+
+    consumer = Consumer(Made())
+    with pytest.raises(ValidationError, match="frozen"):
+        consumer.value.fixed.name = "y"
+    with pytest.raises(ValidationError, match="frozen"):
+        consumer.value.once = "b"
+    consumer.value.fixed.items.append(1)
+    consumer.value.fixed.items += [2]
+    assert consumer.sync() == [("replace", "/fixed/items", [1, 2])]
+
+
+def test_a_default_is_not_shared_by_models() -> None:
+    class Made(State):
+        fixed: Fixed = Fixed()
+        stop: Stop = Stop()
+        both: tuple[Stop, Fixed] = (Stop(), Fixed())
+        stops: list[Stop] = [Stop()]
+
+    one, two = Consumer(Made()), Consumer(Made())
+    one.value.fixed.items.append(1)
+    one.value.stop.tags.append("x")
+    one.value.both[0].tags.append("x")
+    one.value.stops[0].tags.append("x")
+    one.sync()
+    assert two.sync() == []
+    assert Made() == two.value
+
+
+def test_a_subclass_in_a_field_of_its_base_is_sent_whole_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    class Card(State):
+        id: int = 0
+
+    class Chart(Card):
+        points: list[int] = []
+
+    class Board(State):
+        cards: list[Card] = []
+        main: Card | None = None
+
+    document = Document(Board())
+    document.take()
+    with caplog.at_level(logging.WARNING, "statecast.state"):
+        document.value.cards.append(Chart(points=[1]))
+        document.value.cards.append(Chart())
+        document.value.main = Chart()
+    ops = document.take().ops  # type: ignore[union-attr]
+    assert {"op": "add", "path": "/cards/0", "value": {"id": 0, "points": [1]}} in ops
+    document.value.cards[0].points.append(2)  # type: ignore[attr-defined]
+    assert document.take().ops == [{"op": "add", "path": "/cards/0/points/1", "value": 2}]  # type: ignore[union-attr]
+    assert [record.message[:40] for record in caplog.records] == ["a Chart is sent whole where Card is declared"[:40]]
+
+
+def test_serialize_as_any_is_the_same() -> None:
+    class Made(State):
+        stop: SerializeAsAny[Stop] = Stop()
+
+    consumer = Consumer(Made())
+    consumer.value.stop.title = "x"
+    assert consumer.sync() == [("replace", "/stop/title", "x")]
+
+
+# Validators
+
+
+class Range(State):
+    low: int = 0
+    high: int = 10
+    log: list[str] = []
+    width: int = 0
+    _checks: int = 0
+
+    @field_validator("log")
+    @classmethod
+    def short(cls, value: list[str]) -> list[str]:
+        if len(value) > 2:
+            raise ValueError("too long")
+        return value
+
+    @model_validator(mode="after")
+    def ordered(self) -> Range:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+        self.width = self.high - self.low
+        self._checks += 1
+        return self
+
+
+def test_a_model_validator_that_fails_leaves_everything_as_it_was() -> None:
+    consumer = Consumer(Range())
+    value = consumer.value
+    unset, checks = set(value.model_fields_set), value._checks
+    log = value.log
+    with pytest.raises(ValidationError, match="low is above high"):
+        value.low = 11
+    assert (value.low, value.width, value.model_fields_set, value._checks) == (0, 10, unset, checks)
+    assert value.log is log
+    assert consumer.sync() == []
+
+
+def test_what_a_model_validator_assigns_is_sent_too() -> None:
+    consumer = Consumer(Range())
+    consumer.value.low = 4
+    assert consumer.value.width == 6
+    assert sorted(consumer.sync()) == [("replace", "/low", 4), ("replace", "/width", 6)]
+
+
+def test_a_model_validator_may_assign_when_the_model_is_made() -> None:
+    assert Range(low=2).width == 8
+    assert StateType(Range).read({"high": 3}).width == 3
+
+
+def test_containers_that_validators_put_in_are_tracked() -> None:
+    class Made(State):
+        rows: list[int] | None = None
+
+        @model_validator(mode="after")
+        def fill(self) -> Made:
+            if self.rows is None:
+                object.__setattr__(self, "rows", [])
+                self.__dict__["rows"] = []
+            return self
+
+    consumer = Consumer(Made())
+    assert isinstance(consumer.value.rows, TrackedList)
+    consumer.value.rows.append(1)
+    assert consumer.sync() == [("add", "/rows/0", 1)]
+
+
+def test_a_validator_that_knows_the_other_fields() -> None:
+    class Made(State):
+        limit: int = 5
+        n: int = 0
+
+        @field_validator("n")
+        @classmethod
+        def below(cls, value: int, info: Any) -> int:
+            if value > info.data["limit"]:
+                raise ValueError("above the limit")
+            return value
+
+    consumer = Consumer(Made())
+    with pytest.raises(ValidationError, match="above the limit"):
+        consumer.value.n = 6
+    consumer.value.limit = 7
+    consumer.value.n = 6
+    assert len(consumer.sync()) == 2
+
+
+def test_equal_models_are_equal_wherever_they_are() -> None:
+    one, two = Trip(stops=[Stop(title="a")]), Trip(stops=[Stop(title="a")])
+    assert one == two
+    Document(one).take()
+    assert one == two
+    one.stops.append(Stop())
+    assert one != two
+
+
+def test_fields_set_follows_assignment_and_containers_count_as_set() -> None:
+    value = Trip()
+    assert "city_name" not in value.model_fields_set
+    value.city_name = "x"
+    value.stops.append(Stop(title="a"))
+    assert {"city_name", "stops"} <= value.model_fields_set
+    assert value.model_dump(exclude_unset=True)["stops"] == [{"title": "a", "tags": []}]
+
+
+def test_extra_members_are_refused_at_definition() -> None:
+    with pytest.raises(TypeError, match="no extra members"):
+
+        class Made(State):
+            model_config = ConfigDict(extra="allow")
+
+
+def test_a_forward_reference_between_models() -> None:
+    consumer = Consumer(Tree())
+    consumer.value.kids.append(Tree(kids=[Tree()]))
+    consumer.sync()
+    consumer.value.kids[0].kids[0].name = "x"
+    assert consumer.sync() == [("replace", "/kids/0/kids/0/name", "x")]
+    assert consumer.reread() == consumer.value
+
+
+class Tree(State):
+    name: str = ""
+    kids: list[Tree] = []
