@@ -271,7 +271,7 @@ class Intake:
             if one._derives:
                 self._models.append(one)
             for key, member in list(one._members()):
-                if type(member) not in PLAIN and not isinstance(member, Node) and kind_of(type(member)) > IMMUTABLE:
+                if type(member) not in PLAIN and not isinstance(member, Node) and is_foreign(member):
                     self._take_foreign(member)
                     self._links.append((member, one, key))
 
@@ -304,6 +304,18 @@ def _named(value: dict[Any, Any], intake: Intake) -> dict[str, Any]:
             intake._path.append(repr(key))
             raise intake._error(f"a key must be a string, not {type(key).__qualname__}")
     return {str.__str__(key): member for key, member in members.items()}
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value that is neither JSON nor a node is opaque: a mutable object, or a tuple that holds one."""
+    kind = kind_of(type(value))
+    if kind != TUPLE:
+        return kind > IMMUTABLE
+    try:
+        immutable(value)
+    except StateError:
+        return True
+    return False
 
 
 class _Linked:
