@@ -9,7 +9,6 @@ import logging
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from model_support import Consumer
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -25,6 +24,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from model_support import Consumer
 from statecast.errors import StateError
 from statecast.state import Document, State, StateType, TrackedDict, TrackedList
 
@@ -139,7 +139,13 @@ def test_a_number_that_is_not_finite_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("value", "pointer"),
-    [(object(), "/free"), ({"a": [object()]}, "/free/a/0"), ({1: 2}, "/free/1"), ([print], "/free/0"), (asyncio.Event, "/free")],
+    [
+        (object(), "/free"),
+        ({"a": [object()]}, "/free/a/0"),
+        ({1: 2}, "/free/1"),
+        ([print], "/free/0"),
+        (asyncio.Event, "/free"),
+    ],
     ids=str,
 )
 def test_what_is_not_json_is_refused_with_its_pointer(value: Any, pointer: str) -> None:
@@ -414,7 +420,9 @@ class Level(enum.IntEnum):
 
 class Upper(State):
     name: str = "a"
-    when: Annotated[datetime.date, PlainSerializer(lambda value: value.strftime("%d.%m.%Y"))] = datetime.date(2026, 1, 2)
+    when: Annotated[datetime.date, PlainSerializer(lambda value: value.strftime("%d.%m.%Y"))] = datetime.date(
+        2026, 1, 2
+    )
     names: list[str] = []
     level: Level = Level.LOW
 

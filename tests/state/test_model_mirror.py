@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
-from model_support import Consumer
 from pydantic import BaseModel, Field, ValidationError, computed_field, model_validator
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
+from model_support import Consumer
 from statecast.errors import StateError
 from statecast.state import State
 
@@ -106,7 +106,9 @@ LEAF = st.builds(Leaf, leafName=TEXT, score=FLOAT, due=DUE, tags=st.lists(TEXT, 
 )
 PET = st.builds(Cat, lives=INT) | st.builds(Dog) | st.just({"kind": "dog", "tricks": {"sit": 1}})
 ROW = st.fixed_dictionaries({"id": INT, "cells": st.lists(INT, max_size=2)}, optional={"note": st.none() | TEXT})
-BRANCH = st.builds(Branch, theTitle=TEXT, leaves=st.lists(LEAF, max_size=2), theNumbers=st.dictionaries(TEXT, st.lists(INT)))
+BRANCH = st.builds(
+    Branch, theTitle=TEXT, leaves=st.lists(LEAF, max_size=2), theNumbers=st.dictionaries(TEXT, st.lists(INT))
+)
 BAD = st.just(object()) | st.just(float("nan")) | st.just({1: 2}) | st.just("bad")
 
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
@@ -270,7 +272,9 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(data: st.DataObject) -> N
                 for _ in range(data.draw(st.integers(1, 5))):
                     try:
                         if data.draw(st.booleans()):
-                            name = data.draw(st.sampled_from([name for name in FIELDS if name not in ("_bonus", "note")]))
+                            name = data.draw(
+                                st.sampled_from([name for name in FIELDS if name not in ("_bonus", "note")])
+                            )
                             setattr(consumer.value, name, data.draw(FIELDS[name]))
                         else:
                             edit_dict(data.draw, *data.draw(st.sampled_from(dicts_of(consumer.value))))
