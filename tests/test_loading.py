@@ -77,7 +77,7 @@ def test_a_module_in_a_package_finds_its_neighbours(folder: Path) -> None:
         ("good:Plannner", "no 'Plannner'; its agents: Needy, Planner, planner"),
         ("package:x", "its agents: none"),
         ("good:number", "of type int"),
-        ("good:app", "of type Starlette"),
+        ("good:app", "is an app: serve it with `uvicorn good:app`"),
         ("good:Box", "the class Box"),
         ("good:make_text", "returned of type str"),
         ("good:Needy", r"without arguments: TypeError: .*'key'"),

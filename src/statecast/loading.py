@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from starlette.applications import Starlette
+
 from .agent import Agent
 
 __all__ = ["LoadError", "load_agent", "read_env_file"]
@@ -46,7 +48,9 @@ def load_agent(target: str) -> Agent[Any]:
         raise LoadError(f"{module_name} has no {names!r}; its agents: {', '.join(agents) or 'none'}") from None
     if isinstance(found, Agent):
         return found
-    if not callable(found) or (isinstance(found, type) and not _is_agent_class(found)) or hasattr(found, "router"):
+    if isinstance(found, Starlette):
+        raise LoadError(f"{target} is an app: serve it with `uvicorn {target}`, or name the agent that it serves")
+    if not callable(found) or (isinstance(found, type) and not _is_agent_class(found)):
         raise LoadError(f"{target} is {_a(found)}: name an Agent class, an Agent, or a function that returns one")
     try:
         made = found()

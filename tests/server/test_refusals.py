@@ -78,8 +78,7 @@ class Waiting(Agent):
         self.go = threading.Event()
 
     async def run(self, run: Run) -> None:
-        while not self.go.is_set():
-            await asyncio.sleep(0.005)
+        await asyncio.to_thread(self.go.wait, 30)
 
 
 class Pooled(Agent):

@@ -105,6 +105,7 @@ def test_every_way_out_of_an_agent_ends_the_stream_with_one_terminal_event() -> 
                 async with asyncio.TaskGroup() as group:
                     group.create_task(asyncio.sleep(60))
                     raise ValueError
+        return None
 
     with served(behave, timeout=0.3) as (server, agent):
         for text in ("return", "exception", "cancelled", "generator exit", "sys.exit", "timeout", "group"):
@@ -133,6 +134,7 @@ def test_an_exception_anywhere_is_one_run_error_and_nothing_after_it() -> None:
                 run.state["bad"] = float("nan")
             case "in the return":
                 return {1, 2, object()}
+        return None
 
     with served(behave) as (server, _):
         for text in ("first line", "between chunks", "in a tool", "in the state", "in the return"):
@@ -641,7 +643,7 @@ def test_no_header_of_ours_belongs_to_the_connection() -> None:
         async def receive() -> Any:
             if body:
                 return {"type": "http.request", "body": body.pop(), "more_body": False}
-            await asyncio.sleep(60)
+            return await asyncio.sleep(60)
 
         async def send(message: Any) -> None:
             sent.append(message)

@@ -252,15 +252,18 @@ def test_an_app_ends_the_runs_that_its_server_leaves_running() -> None:
     async def main() -> None:
         app = Sleeper().app(grace=1)
         sent: list[dict[str, Any]] = []
+        begun = asyncio.Event()
         body = [json.dumps(run_input()).encode()]
 
         async def receive() -> Any:
             if body:
                 return {"type": "http.request", "body": body.pop(), "more_body": False}
-            await asyncio.sleep(60)
+            return await asyncio.sleep(60)
 
         async def send(message: Any) -> None:
             sent.append(message)
+            if b"RUN_STARTED" in message.get("body", b""):
+                begun.set()
 
         scope = {
             "type": "http", "method": "POST", "path": "/", "query_string": b"", "root_path": "",
@@ -268,8 +271,7 @@ def test_an_app_ends_the_runs_that_its_server_leaves_running() -> None:
         }  # fmt: skip
         async with app.router.lifespan_context(app):
             request = asyncio.create_task(app(scope, receive, send))
-            while not any(b"RUN_STARTED" in message.get("body", b"") for message in sent):
-                await asyncio.sleep(0.01)
+            await begun.wait()
         await asyncio.wait_for(request, 2)
         text = b"".join(message.get("body", b"") for message in sent).decode()
         assert '"outcome":{"type":"cancelled"}' in text
