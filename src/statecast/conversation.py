@@ -138,9 +138,11 @@ class Conversation(Reduction, MutableSequence[Message]):
         del self[:]
 
     def reverse(self) -> NoReturn:
+        """Raises `SequenceError`: a snapshot never reorders what the client has (M2)."""
         raise SequenceError("a client keeps the order of the messages that it has", "M2")
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> NoReturn:
+        """Raises `SequenceError`: a snapshot never reorders what the client has (M2)."""
         raise SequenceError("a client keeps the order of the messages that it has", "M2")
 
     def restate(self) -> None:

@@ -41,7 +41,7 @@ class SequenceError(RuntimeError):
     """The protocol forbids this event at this moment. Nothing was sent; the run goes on if the exception is caught.
 
     Attributes:
-        rule: the id of the rule in the protocol digest, such as `"S1"`.
+        rule: the id of the rule, such as `"S1"`; CONTRIBUTING.md lists them.
     """
 
     def __init__(self, message: str, rule: str) -> None:

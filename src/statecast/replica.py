@@ -15,14 +15,13 @@ from pydantic import BaseModel
 
 from .conversation import Conversation
 from .errors import SequenceError
+from .state import MISSING
 from .stream.chunks import Expander
 from .stream.patch import PatchFailed, apply_patch
 from .stream.rules import Sequence
 from .stream.wire import PROTOCOL_VERSION, NotJSON, WireError, model_of, read_event, read_json, version_warning
 
 __all__ = ["ProtocolViolation", "Replica", "Truncated"]
-
-_ABSENT: Any = object()
 
 
 class ProtocolViolation(Exception):
@@ -57,13 +56,13 @@ class Replica:
     """
 
     def __init__(
-        self, *, state: Any = _ABSENT, messages: Iterable[Message] = (), protocol_version: str = PROTOCOL_VERSION
+        self, *, state: Any = MISSING, messages: Iterable[Message] = (), protocol_version: str = PROTOCOL_VERSION
     ) -> None:
         self.warnings: list[str] = []
         self.interrupts: list[Interrupt] = []
         self.outcome: Literal["success", "interrupt", "cancelled"] | None = None
         self.error: RunErrorEvent | None = None
-        self._state = {} if state is _ABSENT else deepcopy(state)
+        self._state = {} if state is MISSING else deepcopy(state)
         self._conversation = Conversation(messages, on_warning=self.warnings.append)
         self._version = protocol_version
         self._sequence = Sequence(None, side="consumer")

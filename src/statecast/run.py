@@ -77,14 +77,17 @@ class Run(Author, Generic[S]):
 
     @property
     def thread_id(self) -> str:
+        """The conversation that the run belongs to."""
         return self.input.thread_id
 
     @property
     def run_id(self) -> str:
+        """The id that the client gave this run."""
         return self.input.run_id
 
     @property
     def parent_run_id(self) -> str | None:
+        """The run that started this one, if the client says so."""
         return self.input.parent_run_id
 
     @property
@@ -102,6 +105,7 @@ class Run(Author, Generic[S]):
 
     @property
     def messages(self) -> Conversation:
+        """The conversation: a list of `ag_ui` messages that grows as the run streams; editing it restates it (M1 to M5)."""
         return self._outbox.messages
 
     @property

@@ -52,6 +52,7 @@ def event(type: str, owner: str | None, **fields: Any) -> dict[str, Any]:
 
 
 def new_id() -> str:
+    """An id for a message, a call or an activity: a random UUID."""
     return str(uuid4())
 
 
