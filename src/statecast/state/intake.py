@@ -52,6 +52,7 @@ class Intake:
         "_models",
         "_open",
         "_path",
+        "_taken",
         "height",
         "node",
         "tracker",
@@ -68,6 +69,7 @@ class Intake:
         self._fresh: list[Node] = []
         self._foreign: dict[int, Opaque] = {}
         self._models: list[Node] = []
+        self._taken: list[Node] = []
         self._existing: list[tuple[Node, int, str]] = []
         # What hangs in fresh nodes but is shared already, or opaque: linked under the lock only.
         self._links: list[tuple[Any, Node, Any]] = []
@@ -238,6 +240,7 @@ class Intake:
             raise self._error(IN_ITSELF)
         self._open.append(id(model))
         model._tracker = self.tracker
+        self._taken.append(model)
         reference = weakref.ref(model)
         names = model._names or {}
         depth = len(self._path)
@@ -280,10 +283,13 @@ class Intake:
         if self.node is not None:
             Intake(None, tracker)._move(self.node, LOOSE)
         self._change_tracker(tracker)
+        for node, _, _ in self._existing:
+            if node._tracker is LOOSE:
+                self._move(node, LOOSE)
 
     def _change_tracker(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        for node in (*self._fresh, *self._models):
+        for node in (*self._fresh, *self._taken, *self._models):
             node._tracker = tracker
 
     def _error(self, reason: str, inside: str = "") -> StateError:
