@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from model_support import Consumer
 from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError, computed_field
 
+from model_support import Consumer
 from statecast.errors import StateError
 from statecast.state import Document, State, TrackedDict, TrackedList
 
@@ -37,7 +37,9 @@ class Trip(State):
 
 
 def made() -> Trip:
-    trip = Trip(cityName="Porto", stops=[Stop(title="a", tags=["x"])], by_day={"mon": [1]}, first=Stop(title="f"), key="k")
+    trip = Trip(
+        cityName="Porto", stops=[Stop(title="a", tags=["x"])], by_day={"mon": [1]}, first=Stop(title="f"), key="k"
+    )
     trip._note.append("n")
     return trip
 
@@ -49,7 +51,11 @@ COPIES: dict[str, Callable[[Any], Any]] = {
     "pickle 2": lambda value: pickle.loads(pickle.dumps(value, protocol=2)),
     "dump and read": lambda value: type(value).model_validate(value.model_dump(by_alias=True)),
     "construct": lambda value: type(value).model_construct(
-        **{**value.model_dump(exclude={"stops", "first"}), "stops": [Stop(title="a", tags=["x"])], "first": Stop(title="f")}
+        **{
+            **value.model_dump(exclude={"stops", "first"}),
+            "stops": [Stop(title="a", tags=["x"])],
+            "first": Stop(title="f"),
+        }
     ),
 }
 
@@ -73,12 +79,18 @@ def test_a_deep_copy_is_equal_tracked_and_on_its_own(make: Callable[[Any], Any],
     copied.first.title = "g"
     assert len(other.sync()) >= 3
     assert consumer.sync() == []
-    for edit in (lambda: copied.stops.append(5), lambda: copied.by_day["mon"].append("x"), lambda: setattr(copied, "stops", 5)):
+    for edit in (
+        lambda: copied.stops.append(5),
+        lambda: copied.by_day["mon"].append("x"),
+        lambda: setattr(copied, "stops", 5),
+    ):
         with pytest.raises(ValidationError):
             edit()
 
 
-@pytest.mark.parametrize("make", [copy.copy, lambda value: value.model_copy(), lambda value: value.model_copy(update={"key": "z"})])
+@pytest.mark.parametrize(
+    "make", [copy.copy, lambda value: value.model_copy(), lambda value: value.model_copy(update={"key": "z"})]
+)
 def test_a_shallow_copy_shares_what_is_in_it(make: Callable[[Trip], Trip]) -> None:
     consumer = Consumer(made())
     copied = make(consumer.value)
@@ -151,7 +163,10 @@ def test_tracked_values_go_into_other_models_and_adapters() -> None:
     out = Out(stops=consumer.value.stops, by_day=consumer.value.by_day)
     assert out.model_dump_json() == '{"stops":[{"title":"a","tags":["x"]}],"by_day":{"mon":[1]}}'
     assert TypeAdapter(dict[str, Any]).validate_python(consumer.value.by_day) == {"mon": [1]}
-    assert TypeAdapter(Trip).dump_json(consumer.value, by_alias=True) == consumer.value.model_dump_json(by_alias=True).encode()
+    assert (
+        TypeAdapter(Trip).dump_json(consumer.value, by_alias=True)
+        == consumer.value.model_dump_json(by_alias=True).encode()
+    )
     assert consumer.sync() == []
 
 

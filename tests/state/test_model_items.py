@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 import pytest
-from model_support import Consumer
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
-from typing_extensions import NotRequired, TypeAliasType, TypedDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import TypeAliasType, TypedDict
 
+from model_support import Consumer
 from statecast.errors import StateError
 from statecast.state import Document, State, TrackedDict, TrackedList
 
@@ -125,7 +134,9 @@ def edits() -> list[tuple[Callable[[Typed], Any], Any]]:
 
 
 @pytest.mark.parametrize(("edit", "start"), edits())
-def test_an_edit_that_would_make_the_field_invalid_is_refused_and_not_done(edit: Callable[[Typed], Any], start: Any) -> None:
+def test_an_edit_that_would_make_the_field_invalid_is_refused_and_not_done(
+    edit: Callable[[Typed], Any], start: Any
+) -> None:
     consumer = Consumer(Typed(**start))
     before = consumer.value.model_copy(deep=True)
     with pytest.raises((ValidationError, StateError)):
