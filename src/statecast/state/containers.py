@@ -21,7 +21,7 @@ from typing import Any, SupportsIndex, TypeVar
 from .intake import CONTAINERS, Intake, put
 from .splices import LENGTH, note_slot, note_splice
 from .tracker import LOOSE, MISSING, PLAIN, SLOTS, Node, Spec, Tracker, acquire
-from .values import ATOMS
+from .values import ATOMS, SAFE
 
 __all__ = ["TrackedDict", "TrackedList"]
 
@@ -65,12 +65,13 @@ class TrackedDict(Node, dict[str, Any]):
             self._change({key: value})
 
     def __delitem__(self, key: str) -> None:
-        self._judge(dict.__delitem__, key)
+        own = self._own(key)
+        self._judge(dict.pop, own, None)
         tracker = acquire(self)
         try:
-            if dict.get(self, key, MISSING) is MISSING:
+            if dict.get(self, own, MISSING) is MISSING:
                 raise KeyError(key)
-            put(tracker, self, str.__str__(key), MISSING)
+            put(tracker, self, own, MISSING)
         finally:
             tracker.release()
 
@@ -89,12 +90,13 @@ class TrackedDict(Node, dict[str, Any]):
     def pop(self, key: str, *default: Any) -> Any:
         if len(default) > 1:
             raise TypeError(f"pop expected at most 2 arguments, got {len(default) + 1}")
-        self._judge(dict.pop, key, None)
+        own = self._own(key)
+        self._judge(dict.pop, own, None)
         tracker = acquire(self)
         try:
-            value = dict.get(self, key, MISSING)
+            value = dict.get(self, own, MISSING)
             if value is not MISSING:
-                put(tracker, self, str.__str__(key), MISSING)
+                put(tracker, self, own, MISSING)
                 return value
         finally:
             tracker.release()
@@ -141,6 +143,14 @@ class TrackedDict(Node, dict[str, Any]):
         if isinstance(key, str):
             return str.__str__(key)
         raise Intake(self, self._tracker)._error(f"a key must be a string, not {type(key).__qualname__}")
+
+    def _own(self, key: Any) -> Any:
+        """The exact string that stands for a key, `None` if it is not there. Hashing and comparing another object is code of authors: not under the lock."""
+        if type(key) is str:
+            return key
+        if isinstance(key, str):
+            return str.__str__(key)
+        return next((own for own in self if own == key), None) if key in self else None
 
     def _judge(self, method: Callable[..., Any], *args: Any) -> None:
         if self._spec is not None and self._spec.whole is not None:
@@ -439,6 +449,8 @@ class TrackedList(Node, list[Any]):
         record = self._old
         if record is None:
             record = tracker.begin(self, {LENGTH: len(self)})
+        if type(value) is int and not -SAFE <= value <= SAFE:
+            tracker.large = self, index
         note_slot(record, index, old)
         if log and tracker.log is not None:
             tracker.log.append((TrackedList._set_back, self, tracker, index, old))
@@ -471,8 +483,11 @@ class TrackedList(Node, list[Any]):
                 tracker.unlink(value, self)
         base = lo - self._shift
         for offset, value in enumerate(values):
-            if type(value) not in PLAIN:
+            kind = type(value)
+            if kind not in PLAIN:
                 tracker.link(value, self, base + offset)
+            elif kind is int and not -SAFE <= value <= SAFE:
+                tracker.large = self, lo + offset
 
     def _set_back(self, tracker: Tracker, index: int, old: Any) -> None:
         self._set(tracker, index, old, log=False)

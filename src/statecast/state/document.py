@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from ..errors import StateError
 from .edits import Changes, diff, only_path
 from .intake import Intake, find, locate, readopt
 from .opaque import Opaque, text_of
-from .pointer import refused, split
+from .pointer import join, refused, split
 from .schema import StateType
 from .shadow import Shadow, difference
 from .tracker import MISSING, PLAIN, Node, Tracker
@@ -25,6 +27,8 @@ T = TypeVar("T")
 
 FLOOR = 512
 """A delta shorter than this many bytes is always sent as a delta; nothing is measured."""
+SLOW = 0.001
+"""Seconds that a comparison of opaque values may take before a warning says so."""
 TRIES = 100
 
 
@@ -88,6 +92,7 @@ class Document(Generic[T]):
         self._old_root: Any = MISSING
         self._root_entry: Opaque | None = None
         self._size: int | None = None
+        self._warned_large = self._warned_root = self._warned_slow = False
         # Whether nothing but edits of containers can have happened since the last take.
         self._usual = False
         self._touched: dict[int, Any] = {}
@@ -150,10 +155,13 @@ class Document(Generic[T]):
         except BaseException:
             with tracker.lock:
                 self._undo(start)
-                tracker.end_savepoint()
             raise
-        with tracker.lock:
-            tracker.end_savepoint()
+        finally:
+            with tracker.lock:
+                tracker.end_savepoint()
+                if tracker.log is None:
+                    tracker.signal_again()
+            tracker.notify()
 
     def take(self, *, delta: bool = True, compare: bool = True) -> Delta | Snapshot | None:
         """What the consumer must be told to hold the value as it is now: `None` if it does.
@@ -168,40 +176,50 @@ class Document(Generic[T]):
         tracker = self._tracker
         if self._shadow is not None:
             self._shadow.check_originals()
+        if tracker.large is not None:
+            self._warn_large()
         with tracker.lock:
             if tracker.log is not None:
                 return None
-            changes = Changes(tracker)
             dirty = tracker.dirty
-            if len(dirty) == 1 and self._usual and not tracker.opaque and not tracker.volatile:
-                # One container was edited, at one place: nothing has to be walked through.
+            asks = compare and (tracker.opaque or tracker.volatile)
+            if self._usual and not asks and len(dirty) < 2:
+                if not dirty:
+                    tracker.settle()
+                    return None
                 node = dirty[0]
-                path = None if node._derives else only_path(node, self._root)
+                path = None if node._derives or tracker.opaque else only_path(node, self._root)
                 if path is not None:
+                    # One container was edited, at one place: nothing has to be walked through.
+                    changes = Changes(tracker)
                     changes.write(node, path)
                     taken = self._choose(changes, delta) if changes.ops else None
                     node._old = None
                     dirty.clear()
                     tracker.settle()
                     return taken
+            changes = Changes(tracker)
             changes.collect()
-            if not changes.models and not self._touched and not (compare and (tracker.opaque or tracker.volatile)):
+            if not asks and not changes.models and not self._touched:
                 return self._settle(changes, delta)
         # Code of authors must be asked, without the lock. If another thread changes the state meanwhile, once more.
         for _ in range(TRIES):
-            taken = self._ask_and_settle(delta, compare)
-            if taken is not MISSING:
+            done, taken = self._ask_and_settle(delta, compare)
+            if done:
                 return taken
         with tracker.lock:
-            return self._ask_and_settle(delta, compare)
+            return self._ask_and_settle(delta, compare)[1]
 
-    def _ask_and_settle(self, delta: bool, compare: bool) -> Any:
+    def _ask_and_settle(self, delta: bool, compare: bool) -> tuple[bool, Delta | Snapshot | None]:
         tracker = self._tracker
         edits = tracker.edits
         entries = list(tracker.opaque.values())
         if not compare:
             entries = [entry for entry in entries if id(entry.value) in self._touched]
+        start = perf_counter()
         texts = [(entry, self._text(entry)) for entry in entries]
+        if entries and not self._warned_slow and perf_counter() - start > SLOW:
+            self._warn_slow(entries, perf_counter() - start)
         with tracker.lock:
             changes = Changes(tracker, rewrite=self._touched)
             changes.collect()
@@ -217,8 +235,8 @@ class Document(Generic[T]):
         changes.derived = {id(model): self._derive(model) for model in changes.models}
         with tracker.lock:
             if tracker.edits != edits:
-                return MISSING
-            return None if tracker.log is not None else self._settle(changes, delta)
+                return False, None
+            return True, None if tracker.log is not None else self._settle(changes, delta)
 
     def _settle(self, changes: Changes, delta: bool) -> Delta | Snapshot | None:
         tracker = self._tracker
@@ -249,7 +267,7 @@ class Document(Generic[T]):
         ops = changes.ops
         reason = None
         if not ops:
-            reason = self._write(changes)
+            reason = self._write(changes, delta)
             ops = changes.ops
         if reason is None and not ops:
             return None
@@ -273,17 +291,17 @@ class Document(Generic[T]):
             self._size += len(text)
         return Delta(ops, text)
 
-    def _write(self, changes: Changes) -> str | None:
+    def _write(self, changes: Changes, delta: bool) -> str | None:
         """Writes the operations. Returns the reason why they cannot say it."""
         if self._baseline is not MISSING or self._old_root is not MISSING:
             old = self._before(changes)
             if self._old_root is MISSING and same(old, self._begin(changes)):
                 self._write_root(changes)
                 return None
-            return self._diff(changes, old, changes.plain(self._root))
+            return self._diff(changes, old, changes.plain(self._root), delta)
         if self._root_entry is not None:
             entry = self._root_entry
-            return None if entry.text == entry.sent else self._diff(changes, entry.plain_sent(), entry.plain())
+            return None if entry.text == entry.sent else self._diff(changes, entry.plain_sent(), entry.plain(), delta)
         self._write_root(changes)
         return None
 
@@ -291,12 +309,12 @@ class Document(Generic[T]):
         if isinstance(self._root, Node):
             changes.write(self._root, "")
 
-    def _diff(self, changes: Changes, old: Any, new: Any) -> str | None:
+    def _diff(self, changes: Changes, old: Any, new: Any, delta: bool) -> str | None:
         if old is MISSING:
             return "the consumer's copy is unknown"
         if same(old, new):
             return None
-        ops = diff(old, new)
+        ops = diff(old, new) if delta else None
         if ops is None:
             return "the whole value was replaced, and is not a container or too large to be compared"
         changes.ops = ops
@@ -315,6 +333,11 @@ class Document(Generic[T]):
         value = changes.plain(self._root)
         text = encode(value)
         self._size = len(text)
+        if type(value) is not dict and not self._warned_root:
+            self._warned_root = True
+            logger.warning(
+                "the state is not an object: clients older than AG-UI 1.0 ignore null, false, 0 and an empty string"
+            )
         logger.debug("snapshot of %d bytes: %s", len(text), reason)
         return Snapshot(value, text)
 
@@ -335,6 +358,27 @@ class Document(Generic[T]):
             taken = self._snapshot(changes, wrong)
         shadow.value = decode(taken.json)
         return taken
+
+    def _warn_large(self) -> None:
+        """Once: JavaScript rounds an integer that entered."""
+        node, key = self._tracker.large or (None, "")
+        if not self._warned_large:
+            self._warned_large = True
+            where = join(key) if node is None else locate(node) + join(key)
+            logger.warning("an integer beyond 2**53 - 1 at %r: JavaScript rounds it, make it a string", where)
+        self._tracker.large = None
+
+    def _warn_slow(self, entries: list[Opaque], seconds: float) -> None:
+        """Once: Python does not show when these objects change."""
+        self._warned_slow = True
+        where = Counter(locate(entry).rpartition("/")[0] for entry in entries).most_common(1)[0][0]
+        logger.warning(
+            "comparing %d objects that are not tracked took %.1f ms, and does so at every comparison: "
+            "make those at %r State models, dicts or lists",
+            len(entries),
+            seconds * 1000,
+            where,
+        )
 
     def _replace(self, value: Any) -> None:
         tracker = self._tracker

@@ -274,7 +274,7 @@ def only_path(node: Node, root: Any) -> str | None:
             return None
         hint = node._key
         if isinstance(parent, list):
-            hint += parent._shift
+            hint += parent._shift  # type: ignore[attr-defined]
             if not (0 <= hint < len(parent) and parent[hint] is node):
                 return None
             path = f"/{hint}{path}"

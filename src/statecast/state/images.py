@@ -124,12 +124,9 @@ class Images:
 
     def _equal_members(self, old: Node, new: Node) -> bool:
         ones, twos = old_members(old), new._raw()
-        names = old._names
-        if names is None:
-            if len(ones) != len(twos):
-                return False
-            names = ones  # type: ignore[assignment]
-        for key in names:  # type: ignore[union-attr]
+        if old._names is None and len(ones) != len(twos):
+            return False
+        for key in ones if old._names is None else old._names:
             one, two = ones.get(key, MISSING), dict.get(twos, key, MISSING)
             if one is MISSING or two is MISSING:
                 if one is not two:
@@ -139,12 +136,11 @@ class Images:
         return not old._derives or same(old._sent or NONE, self.derived_now(new))
 
 
-def old_length(node: Any) -> int:
+def old_length(node: list[Any]) -> int:
     """The length of a list at the last take."""
-    record = node._old
-    if record is None:
-        return len(node)
-    return len(node) - sum(hi - lo - len(old) for lo, hi, old in hunks_of(record, len(node)))
+    record = node._old  # type: ignore[attr-defined]
+    size = len(node)
+    return size if record is None else size - sum(hi - lo - len(old) for lo, hi, old in hunks_of(record, size))
 
 
 def old_items(node: Any) -> list[Any]:
@@ -157,7 +153,8 @@ def old_items(node: Any) -> list[Any]:
         items += node[at:lo]
         items += old
         at = hi
-    return items + node[at:]
+    items += node[at:]
+    return items
 
 
 def old_members(node: Node) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from .values import (
     MAPPING,
     NODE,
     NUMBER,
+    OPAQUE,
     REFUSED,
+    SAFE,
     SEQUENCE,
     TUPLE,
     immutable,
@@ -44,18 +46,8 @@ class Intake:
     """
 
     __slots__ = (
-        "_existing",
-        "_foreign",
-        "_fresh",
-        "_known",
-        "_links",
-        "_models",
-        "_open",
-        "_path",
-        "_taken",
-        "height",
-        "node",
-        "tracker",
+        *("_existing", "_foreign", "_fresh", "_known", "_links", "_models", "_open", "_path"),
+        *("height", "node", "tracker"),
     )
 
     def __init__(self, node: Node | None, tracker: Tracker) -> None:
@@ -69,8 +61,7 @@ class Intake:
         self._fresh: list[Node] = []
         self._foreign: dict[int, Opaque] = {}
         self._models: list[Node] = []
-        self._taken: list[Node] = []
-        self._existing: list[tuple[Node, int, str]] = []
+        self._existing: list[tuple[Node, tuple[Any, ...]]] = []
         # What hangs in fresh nodes but is shared already, or opaque: linked under the lock only.
         self._links: list[tuple[Any, Node, Any]] = []
 
@@ -78,6 +69,8 @@ class Intake:
         """What is stored for a value that goes to `key` of the node. Raises `StateError`."""
         cls = type(value)
         if cls in ATOMS or (cls is float and isfinite(value)):
+            if cls is int and not -SAFE <= value <= SAFE:
+                self.tracker.large = self.node, key
             return value
         self._path.append(key)
         value = self._take(value, spec)
@@ -98,12 +91,7 @@ class Intake:
             if depth + self.height > DEPTH:
                 raise self._error(TOO_DEEP)
             if self._existing:
-                above = set() if self.node is None else ancestors(self.node)
-                for node, level, where in self._existing:
-                    if id(node) in above:
-                        raise StateError(IN_ITSELF, where)
-                    if depth + level + height_of(node) - 1 > DEPTH:
-                        raise StateError(TOO_DEEP, where)
+                self._check_existing(depth)
         if tracker.active:
             for key, entry in self._foreign.items():
                 tracker.opaque.setdefault(key, entry)
@@ -115,6 +103,20 @@ class Intake:
                     tracker.volatile[id(model)] = weakref.ref(model)
         for value, parent, key in self._links:
             tracker.link(value, parent, key)
+
+    def _check_existing(self, depth: int) -> None:
+        above = set() if self.node is None else ancestors(self.node)
+        heights: dict[int, int] = {}
+        depths: dict[int, int] = {}
+        for node, path in self._existing:
+            self._path = list(path)
+            if id(node) in above:
+                raise self._error(IN_ITSELF)
+            level = depth + len(path) + (self.node is None)
+            # What stands as deep as that already fits. So a list of all the items of another one is not looked into.
+            if all(depth_of(parent, depths) + 1 < level for parent, _, _ in living_parents(node)):
+                if level + height_of(node, heights) - 1 > DEPTH:
+                    raise self._error(TOO_DEEP)
 
     def _take(self, value: Any, spec: Spec | None) -> Any:
         cls = type(value)
@@ -144,7 +146,7 @@ class Intake:
 
     def _take_container(self, value: Any, kind: int, spec: Spec | None) -> Any:
         known = self._known.get(id(value))
-        if known is not None:
+        if known is not None and known[1]._spec is spec:
             return known[1]
         depth = len(self._path)
         if id(value) in self._open:
@@ -171,7 +173,11 @@ class Intake:
         self._fresh.append(node)
         reference = None
         for key, member in pairs:
-            if type(member) not in ATOMS:
+            cls = type(member)
+            if cls in ATOMS:
+                if cls is int and not -SAFE <= member <= SAFE:
+                    self.tracker.large = node, key
+            else:
                 if reference is None:
                     reference = weakref.ref(node)
                 if spec is None:
@@ -230,8 +236,7 @@ class Intake:
             if node._spec is not None:
                 raise self._error("this container has another item type: assign a copy of it")
             node._spec = spec
-        where = ("" if self.node is None else locate(self.node)) + pointer.join(*self._path)
-        self._existing.append((node, len(self._path) + (self.node is None), where))
+        self._existing.append((node, tuple(self._path)))
         return node
 
     def _take_model(self, model: Node) -> None:
@@ -240,7 +245,7 @@ class Intake:
             raise self._error(IN_ITSELF)
         self._open.append(id(model))
         model._tracker = self.tracker
-        self._taken.append(model)
+        self._fresh.append(model)
         reference = weakref.ref(model)
         names = model._names or {}
         depth = len(self._path)
@@ -264,8 +269,8 @@ class Intake:
         """Makes everything that is connected with `node` part of this tracker, unless another living document holds it."""
         tracker = self.tracker
         with old.lock:
-            nodes = connected(node)
-            if old.active and (old.log is not None or any(old.is_root(one) for one in nodes)):
+            nodes = connected(node, old)
+            if nodes is None or old.log is not None:
                 raise self._error("this belongs to another document: assign a copy.deepcopy of it")
             for one in nodes:
                 one._tracker = tracker
@@ -274,22 +279,22 @@ class Intake:
             if one._derives:
                 self._models.append(one)
             for key, member in list(one._members()):
-                if type(member) not in PLAIN and not isinstance(member, Node) and is_foreign(member):
+                if is_foreign(member):
                     self._take_foreign(member)
                     self._links.append((member, one, key))
 
     def _follow(self, tracker: Tracker) -> None:
         """Something of a document enters a loose node: this follows it into the document."""
-        if self.node is not None:
-            Intake(None, tracker)._move(self.node, LOOSE)
         self._change_tracker(tracker)
-        for node, _, _ in self._existing:
+        if self.node is not None:
+            self._move(self.node, LOOSE)
+        for node, _ in self._existing:
             if node._tracker is LOOSE:
                 self._move(node, LOOSE)
 
     def _change_tracker(self, tracker: Tracker) -> None:
         self.tracker = tracker
-        for node in (*self._fresh, *self._taken, *self._models):
+        for node in (*self._fresh, *self._models):
             node._tracker = tracker
 
     def _error(self, reason: str, inside: str = "") -> StateError:
@@ -313,15 +318,11 @@ def _named(value: dict[Any, Any], intake: Intake) -> dict[str, Any]:
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether a value that is neither JSON nor a node is opaque: a mutable object, or a tuple that holds one."""
+    """Whether a stored value is opaque: a mutable object, or a tuple that holds one."""
     kind = kind_of(type(value))
-    if kind != TUPLE:
-        return kind > IMMUTABLE
-    try:
-        immutable(value)
-    except StateError:
-        return True
-    return False
+    if kind == TUPLE:
+        return any(kind_of(type(item)) in (MAPPING, SEQUENCE, NODE) or is_foreign(item) for item in value)
+    return kind == OPAQUE
 
 
 class _Linked:
@@ -405,6 +406,9 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
     old = dict.get(raw, key, MISSING)
     if old is value:
         return
+    kind = type(value)
+    if kind is int and not -SAFE <= value <= SAFE:
+        tracker.large = node, key
     record = node._old
     if record is None:
         record = tracker.begin(node, {})
@@ -421,7 +425,7 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
         dict.__setitem__(raw, key, value)
     if type(old) not in PLAIN:
         tracker.unlink(old, node)
-    if type(value) not in PLAIN:
+    if kind not in PLAIN:
         tracker.link(value, node, key)
 
 
@@ -441,10 +445,12 @@ def find(value: Any, token: str) -> Any:
     if not isinstance(value, Node):
         raise KeyError(token)
     raw = value._raw()
-    for key, name in (value._names or {}).items():
+    if value._names is None:
+        return raw[token]
+    for key, name in value._names.items():
         if name == token:
             return raw[key]
-    return raw[token]
+    raise KeyError(token)
 
 
 def readopt(node: Node) -> None:
@@ -484,17 +490,16 @@ def readopt(node: Node) -> None:
 # Where a node stands. Under the lock, or for the text of an error only
 
 
-def depth_of(node: Node) -> int:
+def depth_of(node: Node, known: dict[int, int] | None = None) -> int:
     """How many containers stand inside each other down to this node, itself included, on its longest way."""
-    depth = 1
-    while True:
-        parents = [parent for parent, _, _ in living_parents(node)]
-        if not parents:
-            return depth
-        if len(parents) > 1:
-            return depth + max(map(depth_of, parents))
-        node = parents[0]
-        depth += 1
+    parents = [parent for parent, _, _ in living_parents(node)]
+    if len(parents) == 1 and known is None:
+        return depth_of(parents[0]) + 1
+    known = {} if known is None else known
+    depth = known.get(id(node))
+    if depth is None:
+        depth = known[id(node)] = 1 + max([depth_of(parent, known) for parent in parents], default=0)
+    return depth
 
 
 def height_of(node: Node, known: dict[int, int] | None = None) -> int:
@@ -519,14 +524,19 @@ def ancestors(node: Node) -> set[int]:
     return seen
 
 
-def connected(node: Node) -> list[Node]:
-    """The node and all that is above or below it, or above or below that, and so on, as far as its tracker reaches."""
-    tracker = node._tracker
+def connected(node: Node, tracker: Tracker) -> list[Node] | None:
+    """The node and all that is above or below it, and above or below that, and so on, as far as this tracker reaches.
+
+    `None` if the root of the living document is among it.
+    """
     seen = {id(node): node}
     todo = [node]
     while todo:
         one = todo.pop()
+        if tracker.is_root(one):
+            return None
         near = [member for _, member in one._members() if isinstance(member, Node)]
+        # Parents are looked at first: where a document holds the node, they lead to its root.
         near += [parent for parent, _, _ in living_parents(one)]
         for other in near:
             if id(other) not in seen and tracker_of(other) is tracker:
@@ -535,16 +545,16 @@ def connected(node: Node) -> list[Node]:
     return list(seen.values())
 
 
-def locate(node: Node) -> str:
+def locate(node: Node | Opaque) -> str:
     """The pointer of a node in its document, one of them if there are several."""
     tokens: list[str | int] = []
-    for _ in range(DEPTH):
+    while not (isinstance(node, Node) and node._tracker.is_root(node)):
         found = next(living_parents(node), None)
         if found is None:
             break
         parent, count, hint = found
-        places = parent._places(node, hint, count)
+        places = parent._places(node.value if isinstance(node, Opaque) else node, hint, count)
         key = places[0] if places else hint
-        tokens.append((parent._names or {}).get(key, key) if isinstance(key, str) else key)
+        tokens.append(parent._names.get(key, key) if parent._names is not None else key)
         node = parent
     return pointer.join(*reversed(tokens))

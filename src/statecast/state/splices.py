@@ -18,39 +18,40 @@ HUNKS = 64
 """More are merged into one."""
 
 Hunk = list[Any]
-Record = dict[int, Any] | list[Hunk]
+Slots = dict[int, Any]
+Record = Slots | list[Hunk]
 
 
 def note_slot(record: Record, index: int, old: Any) -> None:
     """The item at `index` is about to be replaced."""
-    if type(record) is list:
+    if isinstance(record, list):
         splice(record, index, index + 1, 1, [old])
-    elif index < record[LENGTH] and index not in record:  # type: ignore[index]
-        record[index] = old  # type: ignore[index]
+    elif index < record[LENGTH] and index not in record:
+        record[index] = old
 
 
 def note_splice(record: Record, items: list[Any], lo: int, hi: int, count: int) -> Record:
     """`items[lo:hi]` are about to be replaced by `count` others. Returns the record to keep."""
     size = len(items)
-    if type(record) is dict:
+    if isinstance(record, dict):
         if hi == size and (lo == hi or not count):
             length = record[LENGTH]
             for index in range(lo, min(hi, length)):
                 if index not in record:
-                    record[index] = list.__getitem__(items, index)
+                    record[index] = items[index]
             return record
         record = hunks_of(record, size)
     if len(record) >= HUNKS:
-        merge(record, items)  # type: ignore[arg-type]
-    splice(record, lo, hi, count, list.__getitem__(items, slice(lo, hi)))  # type: ignore[arg-type]
+        merge(record, items)
+    splice(record, lo, hi, count, items[lo:hi])
     return record
 
 
 def hunks_of(record: Record, size: int) -> list[Hunk]:
     """The hunks that a record describes, of a list that has now `size` items."""
-    if type(record) is list:
+    if isinstance(record, list):
         return record
-    length = record[LENGTH]  # type: ignore[call-overload]
+    length = record[LENGTH]
     common = min(length, size)
     hunks: list[Hunk] = []
     for index in sorted(record):
@@ -101,7 +102,7 @@ def merge(hunks: list[Hunk], items: list[Any]) -> None:
     first = at = hunks[0][0]
     old: list[Any] = []
     for begins, ends, before in hunks:
-        old += list.__getitem__(items, slice(at, begins))
+        old += items[at:begins]
         old += before
         at = ends
     hunks[:] = [[first, at, old]]

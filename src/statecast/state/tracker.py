@@ -8,7 +8,7 @@ A *node* is a part of a state that can be edited: `TrackedDict`, `TrackedList`, 
   `{id(parent): [reference, count, hint]}` when there are several, or it hangs twice in one. A dead reference is no parent.
 * `_key`: see above. A hint: always verified by identity, never believed.
 * `_old`: the *record*, what the document's consumer still holds of the members that were touched since the last take; `None`
-  for a clean node. `{key: old value or MISSING}` for a node with named members; lists have a record of their own (lists.py).
+  for a clean node. `{key: old value or MISSING}` for a node with named members; lists have a record of their own (splices.py).
   A node is appended to `tracker.dirty` when its record begins. Nothing is marked upwards: a take walks up from the dirty nodes.
 * `_spec`: what may stand in it (`Spec`), or `None` for any JSON. Of a model: `None` until its members are linked.
 
@@ -102,7 +102,17 @@ class Node:
     A third kind of node besides dict and list has named members, as a dict has, and overrides what differs:
     """
 
-    __slots__ = ()
+    if TYPE_CHECKING:
+        # They belong to the classes, as a dict and a list cannot share a base that has slots.
+        __slots__ = ("_key", "_old", "_parents", "_sent", "_spec", "_tracker")
+        _tracker: Tracker
+        _parents: Any
+        _key: Any
+        _old: Any
+        _spec: Spec | None
+        _sent: dict[str, Any] | None
+    else:
+        __slots__ = ()
 
     _names: ClassVar[Mapping[str, str] | None] = None
     """Member -> its name on the wire, for members that are written from their values. `None`: all, under their own keys.
@@ -115,14 +125,6 @@ class Node:
 
     _volatile: ClassVar[bool] = False
     """Whether what it derives may change without any edit, as it is made of foreign mutable objects: asked at every comparison."""
-
-    if TYPE_CHECKING:
-        _tracker: Tracker
-        _parents: Any
-        _key: Any
-        _old: Any
-        _spec: Spec | None
-        _sent: dict[str, Any] | None
 
     def _raw(self) -> dict[str, Any]:
         """The real dict that holds the members: a `TrackedDict` itself, `__dict__` of a model."""
@@ -162,13 +164,14 @@ class Tracker:
         edits: counts the edits, so that a take can tell whether something happened while it had to let go of the lock.
         log: `None`, or inside a batch `(function, *arguments)` for each edit: called in reverse order, they undo it.
         opaque: id of a foreign mutable object -> how its JSON is known.
+        large: where an integer entered that JavaScript cannot hold, `(node, key)`.
         volatile: id of a model -> weak reference to it, of models whose derived members are compared like opaque values.
     """
 
     __slots__ = (
-        "__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "lock", "log",
-        "on_change", "opaque", "original", "root", "volatile", "warned",
-    )  # fmt: skip
+        *("__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "large", "lock"),
+        *("log", "on_change", "opaque", "original", "root", "volatile"),
+    )
 
     def __init__(self, document: Any = None, on_change: Callable[[], None] | None = None) -> None:
         self.lock = threading.RLock()
@@ -182,7 +185,7 @@ class Tracker:
         self.on_change = on_change
         self.original: Callable[[Any, Any], None] | None = None
         self.edits = 0
-        self.warned: set[str] = set()
+        self.large: tuple[Node | None, Any] | None = None
         self._saved: list[set[int]] = []
         self._signalled = self._wake = False
 
@@ -203,6 +206,10 @@ class Tracker:
     def settle(self) -> None:
         """The document is clean."""
         self._signalled = self._wake = False
+
+    def signal_again(self) -> None:
+        """The document is dirty still, and nothing was taken when `on_change` was called, as a batch was open."""
+        self._wake = self._signalled and self.on_change is not None
 
     def release(self) -> None:
         """Ends what `acquire` began."""

@@ -25,14 +25,17 @@ from ..errors import StateError
 from . import pointer
 from .tracker import Node
 
-__all__ = ["ATOMS", "DEPTH", "IMMUTABLE", "MAPPING", "NODE", "NUMBER", "OPAQUE", "REFUSED", "SEQUENCE", "TUPLE"]
+__all__ = ["ATOMS", "DEPTH", "IMMUTABLE", "MAPPING", "NODE", "NUMBER", "OPAQUE", "REFUSED", "SAFE", "SEQUENCE", "TUPLE"]
 __all__ += ["check", "decode", "encode", "immutable", "jsonable", "kind_of", "register", "same"]
 
 DEPTH = 100
 """How many containers may stand inside each other: what comes back must be read again, below the levels of an input."""
 
-ATOMS = frozenset({str, int, bool, type(None)})
+ATOMS: frozenset[type] = frozenset({str, int, bool, type(None)})
 """Types whose values are JSON as they are."""
+
+SAFE = 2**53 - 1
+"""The integers up to which JavaScript holds them exactly."""
 
 ATOM, NUMBER, NODE, MAPPING, SEQUENCE, TUPLE, IMMUTABLE, OPAQUE, REFUSED = range(9)
 
@@ -62,8 +65,15 @@ def register(cls: type, kind: int) -> None:
 def _find_kind(cls: type) -> int:
     if issubclass(cls, (SecretStr, SecretBytes)):
         return REFUSED
-    for base, kind in ((Node, NODE), (IMMUTABLES, IMMUTABLE), (dict, MAPPING), (list, SEQUENCE), (tuple, TUPLE)):
-        if issubclass(cls, base):  # type: ignore[arg-type]
+    bases: list[tuple[Any, int]] = [
+        (Node, NODE),
+        (IMMUTABLES, IMMUTABLE),
+        (dict, MAPPING),
+        (list, SEQUENCE),
+        (tuple, TUPLE),
+    ]
+    for base, kind in bases:
+        if issubclass(cls, base):
             return kind
     if issubclass(cls, MUTABLES) or dataclasses.is_dataclass(cls):
         return OPAQUE
