@@ -9,10 +9,11 @@ document.take()         # None: nothing changed since
 from __future__ import annotations
 
 from .containers import TrackedDict, TrackedList
-from .document import Delta, Document, Snapshot
+from .document import Document
 from .model import State
 from .readonly import ReadOnly
 from .schema import StateType
+from .taken import Delta, Snapshot
 from .tracker import MISSING
 from .values import encode_json
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from ..errors import StateError
 from .edits import Changes, diff, only_path
-from .intake import Intake, find, locate, readopt
+from .intake import Intake
+from .mutations import readopt
+from .notices import Notices
 from .opaque import Opaque, text_of
-from .pointer import join, refused, split
+from .pointer import refused, split
+from .positions import find, locate
 from .schema import StateType
-from .shadow import Shadow, difference
+from .shadow import Shadow
+from .taken import Delta, Snapshot
 from .tracker import MISSING, PLAIN, Node, Tracker
-from .values import check, decode, encode, jsonable, same
+from .values import decode, encode, jsonable, same
 
-__all__ = ["Delta", "Document", "Snapshot"]
+__all__ = ["Document"]
 
 logger = logging.getLogger("statecast.state")
 T = TypeVar("T")
@@ -32,40 +34,15 @@ SLOW = 0.001
 TRIES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """RFC 6902 operations that bring the consumer's copy up to date: `add`, `remove` and `replace` only.
-
-    Attributes:
-        ops: the operations; their values are plain JSON, copied: later edits change nothing.
-        json: their JSON text.
-    """
-
-    ops: list[dict[str, Any]]
-    json: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The whole value.
-
-    Attributes:
-        value: plain JSON, copied.
-        json: its JSON text.
-    """
-
-    value: Any
-    json: bytes
-
-
 class Document(Generic[T]):
     """A value whose changes are found, and what its consumer holds of it.
 
     Args:
         value: JSON, or what is written as JSON. Plain dicts and lists are taken over as tracked ones: change `document.value`.
-        type: the type of the value, an annotation or a `StateType`, to which what is assigned to `value` is held; `None`: any JSON.
-        baseline: what the consumer holds now (`None` is JSON null). It is copied. `MISSING`: unknown, the first `take()` gives a
-            `Snapshot`.
+        type: the type of the value, an annotation or a `StateType`, to which what is assigned to `value` is held; `None`: any
+            JSON.
+        baseline: what the consumer holds now (`None` is JSON null). It is copied. `MISSING`: unknown, the first `take()` gives
+            a `Snapshot`.
         debug: check every patch against a copy of the consumer's state. Costs the size of the state at each take, and keeps it
             twice.
         on_change: called once when the document goes from clean to dirty, in the thread that changed it, outside the lock.
@@ -92,7 +69,7 @@ class Document(Generic[T]):
         self._old_root: Any = MISSING
         self._root_entry: Opaque | None = None
         self._size: int | None = None
-        self._warned_large = self._warned_root = self._warned_slow = False
+        self._notices = Notices()
         # Whether nothing but edits of containers can have happened since the last take.
         self._usual = False
         self._touched: dict[int, Any] = {}
@@ -145,7 +122,8 @@ class Document(Generic[T]):
     def batch(self) -> Iterator[None]:
         """Changes of the block go out together, or not at all: if it raises, whatever was changed since it began is undone.
 
-        A batch in a batch is a savepoint. `take()` gives nothing while one is open. Values inside opaque objects are not undone.
+        A batch in a batch is a savepoint. `take()` gives nothing while one is open. Values inside opaque objects are not
+        undone.
         """
         tracker = self._tracker
         with tracker.lock:
@@ -177,7 +155,8 @@ class Document(Generic[T]):
         if self._shadow is not None:
             self._shadow.check_originals()
         if tracker.large is not None:
-            self._warn_large()
+            self._notices.large(*tracker.large)
+            tracker.large = None
         with tracker.lock:
             if tracker.log is not None:
                 return None
@@ -218,8 +197,8 @@ class Document(Generic[T]):
             entries = [entry for entry in entries if id(entry.value) in self._touched]
         start = perf_counter()
         texts = [(entry, self._text(entry)) for entry in entries]
-        if entries and not self._warned_slow and perf_counter() - start > SLOW:
-            self._warn_slow(entries, perf_counter() - start)
+        if entries and perf_counter() - start > SLOW:
+            self._notices.slow(entries, perf_counter() - start)
         with tracker.lock:
             changes = Changes(tracker, rewrite=self._touched)
             changes.collect()
@@ -333,52 +312,21 @@ class Document(Generic[T]):
         value = changes.plain(self._root)
         text = encode(value)
         self._size = len(text)
-        if type(value) is not dict and not self._warned_root:
-            self._warned_root = True
-            logger.warning(
-                "the state is not an object: clients older than AG-UI 1.0 ignore null, false, 0 and an empty string"
-            )
+        if type(value) is not dict:
+            self._notices.root()
         logger.debug("snapshot of %d bytes: %s", len(text), reason)
         return Snapshot(value, text)
 
     def _check(self, shadow: Shadow, changes: Changes, taken: Delta | Snapshot | None) -> Delta | Snapshot | None:
         """Debug mode: what the consumer will hold is compared with the value."""
-        wrong = shadow.apply(taken.json) if isinstance(taken, Delta) else None
-        value = changes.plain(self._root)
-        check(value, [])
-        if not isinstance(taken, Snapshot):
-            if wrong is None:
-                place = difference(shadow.value, value)
-                if place is None:
-                    return taken
-                wrong = f"something was changed past the methods of the state, or a patch is wrong, at {place!r}"
+        wrong = shadow.wrong(taken, changes.plain(self._root))
+        if wrong is not None:
             logger.error("the consumer's copy of the state would differ, a snapshot is sent: %s", wrong)
             if isinstance(self._root, Node):
                 readopt(self._root)
             taken = self._snapshot(changes, wrong)
-        shadow.value = decode(taken.json)
+            shadow.value = decode(taken.json)
         return taken
-
-    def _warn_large(self) -> None:
-        """Once: JavaScript rounds an integer that entered."""
-        node, key = self._tracker.large or (None, "")
-        if not self._warned_large:
-            self._warned_large = True
-            where = join(key) if node is None else locate(node) + join(key)
-            logger.warning("an integer beyond 2**53 - 1 at %r: JavaScript rounds it, make it a string", where)
-        self._tracker.large = None
-
-    def _warn_slow(self, entries: list[Opaque], seconds: float) -> None:
-        """Once: Python does not show when these objects change."""
-        self._warned_slow = True
-        where = Counter(locate(entry).rpartition("/")[0] for entry in entries).most_common(1)[0][0]
-        logger.warning(
-            "comparing %d objects that are not tracked took %.1f ms, and does so at every comparison: "
-            "make those at %r State models, dicts or lists",
-            len(entries),
-            seconds * 1000,
-            where,
-        )
 
     def _replace(self, value: Any) -> None:
         tracker = self._tracker

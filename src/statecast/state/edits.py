@@ -200,7 +200,7 @@ class Changes(Images):
         return overhead + len(values) >= len(encode(self.plain(node)))
 
     def _write_pair(self, old: Any, new: Any, path: str) -> None:
-        """A container gave way to another one of its kind. What is the same object in both is not looked into, if it is clean."""
+        """A container gave way to another one of its kind. A clean object that is in both is not looked into."""
         start = len(self.ops)
         if isinstance(new, list):
             whole: set[int] = set()

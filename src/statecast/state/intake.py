@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 from ..errors import StateError
 from . import pointer
 from .opaque import Opaque, text_of
-from .tracker import LOOSE, MISSING, PLAIN, Node, Spec, Tracker, acquire, attach, living_parents, tracker_of
+from .positions import ancestors, connected, depth_of, height_of, locate
+from .tracker import LOOSE, Node, Spec, Tracker, attach, living_parents, tracker_of
 from .values import (
     ATOMS,
     DEPTH,
@@ -28,11 +28,13 @@ from .values import (
     refusal,
 )
 
-__all__ = ["CONTAINERS", "Intake", "edit", "find", "link_members", "locate", "put", "readopt", "touched"]
+__all__ = ["CONTAINERS", "LINKED", "Intake"]
 
 CONTAINERS: dict[type, type[Any]] = {}
 """`dict` and `list` -> the tracked class that stands for it."""
 
+PLAIN_KINDS = (MAPPING, SEQUENCE)
+FIXED_KINDS = (IMMUTABLE, TUPLE)
 TOO_DEEP = f"nested deeper than {DEPTH} levels"
 IN_ITSELF = "a container cannot be inside itself"
 
@@ -114,9 +116,9 @@ class Intake:
                 raise self._error(IN_ITSELF)
             level = depth + len(path) + (self.node is None)
             # What stands as deep as that already fits. So a list of all the items of another one is not looked into.
-            if all(depth_of(parent, depths) + 1 < level for parent, _, _ in living_parents(node)):
-                if level + height_of(node, heights) - 1 > DEPTH:
-                    raise self._error(TOO_DEEP)
+            deeper = all(depth_of(parent, depths) + 1 < level for parent, _, _ in living_parents(node))
+            if deeper and level + height_of(node, heights) - 1 > DEPTH:
+                raise self._error(TOO_DEEP)
 
     def _take(self, value: Any, spec: Spec | None) -> Any:
         cls = type(value)
@@ -129,9 +131,9 @@ class Intake:
             return value
         if kind == NODE:
             return self._take_node(value, spec)
-        if kind == MAPPING or kind == SEQUENCE:
+        if kind in PLAIN_KINDS:
             return self._take_container(value, kind, spec)
-        if kind == IMMUTABLE or kind == TUPLE:
+        if kind in FIXED_KINDS:
             try:
                 immutable(value)
             except StateError as error:
@@ -180,10 +182,7 @@ class Intake:
             else:
                 if reference is None:
                     reference = weakref.ref(node)
-                if spec is None:
-                    inner = None
-                else:
-                    inner = spec.at(key) if kind == MAPPING else spec.inner
+                inner = spec and (spec.at(key) if kind == MAPPING else spec.inner)
                 members[key] = self._inside(member, node, reference, key, inner)
         if kind == MAPPING:
             dict.update(node, members)
@@ -199,7 +198,7 @@ class Intake:
         """What is stored for a member of a container that is being built, or of a model that is being linked."""
         kind = kind_of(type(value))
         self._path.append(key)
-        if kind == MAPPING or kind == SEQUENCE:
+        if kind in PLAIN_KINDS:
             node = self._take_container(value, kind, spec)
             self._path.pop()
             if node._parents is None:
@@ -337,224 +336,3 @@ class _Linked:
 
 LINKED: Spec = _Linked()
 """The spec of a model whose members know where they hang."""
-
-
-def edit(
-    node: Node,
-    changes: Mapping[str, Any],
-    specs: Mapping[str, Spec | None] | None = None,
-    undo: tuple[Any, ...] | None = None,
-) -> None:
-    """Sets members of a node that has named ones, all or none; `MISSING` as a value deletes one.
-
-    Args:
-        node: a dict, or a model.
-        changes: key or field -> value. A value that is there already, the same object, is no change.
-        specs: key or field -> the spec for a container that is built for it.
-        undo: `(function, *arguments)` that is called too when a batch is undone.
-
-    Raises:
-        StateError: a value cannot be part of the state. Nothing was changed then.
-    """
-    intake = Intake(node, tracker_of(node))
-    names = node._names or {}
-    taken = {}
-    for key, value in changes.items():
-        if value is MISSING or node._raw().get(key, MISSING) is value:
-            taken[key] = value
-        else:
-            taken[key] = intake.member(value, names.get(key, key), specs.get(key) if specs else None)
-    tracker = acquire(node)
-    try:
-        intake.admit(tracker)
-        if undo is not None and tracker.log is not None:
-            tracker.log.append(undo)
-        for key, value in taken.items():
-            put(tracker, node, key, value)
-    finally:
-        tracker.release()
-
-
-def link_members(model: Node) -> None:
-    """Makes the members of a free-standing model tracked, so that one that is read before the model enters a state is the tracked one.
-
-    Raises:
-        StateError: a member cannot be part of a state.
-    """
-    intake = Intake(None, tracker_of(model))
-    intake._take_model(model)
-    tracker = acquire(model)
-    try:
-        intake.admit(tracker)
-    finally:
-        tracker.release()
-
-
-def touched(node: Node) -> None:
-    """Notes that what a model derives may have changed, without any member having changed."""
-    tracker = acquire(node)
-    try:
-        if node._old is None:
-            tracker.begin(node, {})
-    finally:
-        tracker.release()
-
-
-def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True) -> None:
-    """One change of a named member, under the lock: noted, done, linked. `MISSING` deletes it."""
-    raw = node._raw()
-    old = dict.get(raw, key, MISSING)
-    if old is value:
-        return
-    kind = type(value)
-    if kind is int and not -SAFE <= value <= SAFE:
-        tracker.large = node, key
-    record = node._old
-    if record is None:
-        record = tracker.begin(node, {})
-    if key not in record:
-        record[key] = old
-    if log and tracker.log is not None:
-        order = None
-        if value is MISSING and next(reversed(raw)) != key and tracker.first_deletion(node):
-            order = list(raw)
-        tracker.log.append((_put_back, tracker, node, key, old, order))
-    if value is MISSING:
-        dict.__delitem__(raw, key)
-    else:
-        dict.__setitem__(raw, key, value)
-    if type(old) not in PLAIN:
-        tracker.unlink(old, node)
-    if kind not in PLAIN:
-        tracker.link(value, node, key)
-
-
-def _put_back(tracker: Tracker, node: Node, key: str, old: Any, order: list[str] | None) -> None:
-    put(tracker, node, key, old, log=False)
-    if order is not None:
-        raw = node._raw()
-        members = {key: dict.__getitem__(raw, key) for key in order}
-        dict.clear(raw)
-        dict.update(raw, members)
-
-
-def find(value: Any, token: str) -> Any:
-    """The member of a stored value that a token of a pointer names. Raises `LookupError`."""
-    if isinstance(value, list):
-        return value[int(token)] if token.isdecimal() else {}[token]
-    if not isinstance(value, Node):
-        raise KeyError(token)
-    raw = value._raw()
-    if value._names is None:
-        return raw[token]
-    for key, name in value._names.items():
-        if name == token:
-            return raw[key]
-    raise KeyError(token)
-
-
-def readopt(node: Node) -> None:
-    """Something may have written past the methods of this node, or of nodes in it: takes over what they hold now.
-
-    Raises:
-        StateError: it is not JSON.
-    """
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        raw = one._raw() if not isinstance(one, list) else None
-        for key, member in list(one._members()):
-            if type(member) in PLAIN:
-                continue
-            intake = Intake(one, tracker_of(one))
-            taken = intake.member(member, key)
-            tracker = acquire(one)
-            try:
-                intake.admit(tracker)
-                if isinstance(one, list):
-                    list.__setitem__(one, key, taken)
-                elif raw is not None:
-                    dict.__setitem__(raw, key, taken)
-                if (
-                    all(parent is not one for parent, _, _ in living_parents(taken))
-                    if isinstance(taken, Node)
-                    else True
-                ):
-                    tracker.link(taken, one, key)
-            finally:
-                tracker.release()
-            if isinstance(taken, Node):
-                todo.append(taken)
-
-
-# Where a node stands. Under the lock, or for the text of an error only
-
-
-def depth_of(node: Node, known: dict[int, int] | None = None) -> int:
-    """How many containers stand inside each other down to this node, itself included, on its longest way."""
-    parents = [parent for parent, _, _ in living_parents(node)]
-    if len(parents) == 1 and known is None:
-        return depth_of(parents[0]) + 1
-    known = {} if known is None else known
-    depth = known.get(id(node))
-    if depth is None:
-        depth = known[id(node)] = 1 + max([depth_of(parent, known) for parent in parents], default=0)
-    return depth
-
-
-def height_of(node: Node, known: dict[int, int] | None = None) -> int:
-    """How many containers stand inside each other from this node down, itself included."""
-    known = {} if known is None else known
-    height = known.get(id(node))
-    if height is None:
-        inside = [height_of(member, known) for _, member in node._members() if isinstance(member, Node)]
-        height = known[id(node)] = 1 + max(inside, default=0)
-    return height
-
-
-def ancestors(node: Node) -> set[int]:
-    """The ids of the node and of everything above it."""
-    seen = {id(node)}
-    todo = [node]
-    while todo:
-        for parent, _, _ in living_parents(todo.pop()):
-            if id(parent) not in seen:
-                seen.add(id(parent))
-                todo.append(parent)
-    return seen
-
-
-def connected(node: Node, tracker: Tracker) -> list[Node] | None:
-    """The node and all that is above or below it, and above or below that, and so on, as far as this tracker reaches.
-
-    `None` if the root of the living document is among it.
-    """
-    seen = {id(node): node}
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        if tracker.is_root(one):
-            return None
-        near = [member for _, member in one._members() if isinstance(member, Node)]
-        # Parents are looked at first: where a document holds the node, they lead to its root.
-        near += [parent for parent, _, _ in living_parents(one)]
-        for other in near:
-            if id(other) not in seen and tracker_of(other) is tracker:
-                seen[id(other)] = other
-                todo.append(other)
-    return list(seen.values())
-
-
-def locate(node: Node | Opaque) -> str:
-    """The pointer of a node in its document, one of them if there are several."""
-    tokens: list[str | int] = []
-    while not (isinstance(node, Node) and node._tracker.is_root(node)):
-        found = next(living_parents(node), None)
-        if found is None:
-            break
-        parent, count, hint = found
-        places = parent._places(node.value if isinstance(node, Opaque) else node, hint, count)
-        key = places[0] if places else hint
-        tokens.append(parent._names.get(key, key) if parent._names is not None else key)
-        node = parent
-    return pointer.join(*reversed(tokens))

@@ -12,7 +12,8 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import StateError
 from . import pointer
 from .fields import Fields
-from .intake import LINKED, edit, link_members, put, touched
+from .intake import LINKED
+from .mutations import edit, link_members, put, touched
 from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 __all__ = ["escape", "join", "refused", "split"]
 
 
@@ -35,6 +37,4 @@ def refused(pointer: str) -> bool:
     if "proto" not in pointer:
         return False
     tokens = split(pointer)
-    return "__proto__" in tokens or any(
-        one == "constructor" and two == "prototype" for one, two in zip(tokens, tokens[1:], strict=False)
-    )
+    return "__proto__" in tokens or ("constructor", "prototype") in pairwise(tokens)

@@ -35,7 +35,10 @@ def script(hunks: list[Hunk], items: list[Any], equal: Callable[[Any, Any], bool
 
 
 def _same_places(hunks: list[Hunk], items: list[Any], equal: Any, whole: set[int]) -> bool:
-    """Whether all items have the JSON of the old ones at their places: `[1, 1]` turned round. Gives up at the first that differs."""
+    """Whether all items have the JSON of the old ones at their places, as in `[1, 1]` turned round.
+
+    Ends at the first that does not.
+    """
     if sum(hi - lo - len(old) for lo, hi, old in hunks):
         return False
     found = set()

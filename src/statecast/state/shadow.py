@@ -11,9 +11,10 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 
 from . import pointer
-from .intake import locate
+from .positions import locate
+from .taken import Delta, Snapshot
 from .tracker import PLAIN, Node
-from .values import decode, same
+from .values import check, decode, same
 
 __all__ = ["Shadow", "difference"]
 
@@ -46,18 +47,28 @@ class Shadow:
             node = entry[2]()
             if node is not None:
                 logger.error(
-                    "a plain %s that was put into the state was changed afterwards: the state has its own copy at %r, change that",
+                    "a plain %s that was put into the state was changed afterwards; the state has its own copy: change %r",
                     type(entry[0]).__name__,
                     locate(node),
                 )
 
-    def apply(self, text: bytes) -> str | None:
-        """Applies the JSON text of a patch. Returns what is wrong if it cannot be applied."""
-        try:
-            self.value = JsonPatch(decode(text)).apply(self.value)
-        except (JsonPatchException, JsonPointerException, LookupError, TypeError, ValueError) as error:
-            return f"the patch cannot be applied: {error!r}"
-        return None
+    def wrong(self, taken: Delta | Snapshot | None, value: Any) -> str | None:
+        """The consumer is told what was taken, when the value is `value`. Returns what would be wrong with its copy.
+
+        Raises:
+            StateError: the value is not JSON, as something was written past the methods of the state.
+        """
+        check(value, [])
+        if isinstance(taken, Snapshot):
+            self.value = decode(taken.json)
+            return None
+        if taken is not None:
+            try:
+                self.value = JsonPatch(decode(taken.json)).apply(self.value)
+            except (JsonPatchException, JsonPointerException, LookupError, TypeError, ValueError) as error:
+                return f"the patch cannot be applied: {error!r}"
+        place = difference(self.value, value)
+        return None if place is None else f"changed past the methods of the state, or a wrong patch, at {place!r}"
 
 
 def _unchanged(original: Any, copy: Any) -> bool:

@@ -20,7 +20,7 @@ Every edit has the same five steps, the first one outside the lock, as it may ru
 4. note: the old value in the record (`tracker.begin(node)` starts one), and the inverse in `tracker.log` if that is a list;
 5. change the node, then `tracker.unlink(old, node)` and `tracker.link(new, node, key)`.
 
-`edit(node, changes)` in intake.py does all five for nodes with named members; it is what a `State` needs.
+`edit(node, changes)` in mutations.py does all five for nodes with named members; it is what a `State` needs.
 """
 
 from __future__ import annotations
@@ -103,8 +103,6 @@ class Node:
     """
 
     if TYPE_CHECKING:
-        # They belong to the classes, as a dict and a list cannot share a base that has slots.
-        __slots__ = ("_key", "_old", "_parents", "_sent", "_spec", "_tracker")
         _tracker: Tracker
         _parents: Any
         _key: Any
@@ -112,6 +110,7 @@ class Node:
         _spec: Spec | None
         _sent: dict[str, Any] | None
     else:
+        # The slots belong to the classes, as a dict and a list cannot share a base that has some.
         __slots__ = ()
 
     _names: ClassVar[Mapping[str, str] | None] = None
@@ -124,7 +123,7 @@ class Node:
     """Whether `_derive` gives anything. Such a class has one more slot, `_sent`."""
 
     _volatile: ClassVar[bool] = False
-    """Whether what it derives may change without any edit, as it is made of foreign mutable objects: asked at every comparison."""
+    """Whether what it derives may change without an edit, as it is made of foreign mutable objects: asked at comparisons."""
 
     def _raw(self) -> dict[str, Any]:
         """The real dict that holds the members: a `TrackedDict` itself, `__dict__` of a model."""

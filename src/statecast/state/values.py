@@ -139,7 +139,7 @@ def jsonable(value: Any, path: list[str | int] | None = None) -> Any:
         return _object(value, path)
     if isinstance(value, (list, tuple, deque)):
         return _array(value, path)
-    if kind == NUMBER or kind == IMMUTABLE:
+    if kind in (NUMBER, IMMUTABLE):
         try:
             return immutable(value)
         except StateError as error:
@@ -151,7 +151,7 @@ def jsonable(value: Any, path: list[str | int] | None = None) -> Any:
     if kind != OPAQUE:
         raise _error(refusal(value), path)
     if dataclasses.is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
-        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, path)  # type: ignore[arg-type]
+        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, path)
     return serialized(value, path)
 
 
