@@ -262,6 +262,7 @@ class Intake:
         model._spec = LINKED
         self._open.pop()
         if model._derives:
+            model._sent = None
             self._models.append(model)
 
     def _move(self, node: Node, old: Tracker) -> None:
@@ -276,6 +277,7 @@ class Intake:
                 one._old = None
         for one in nodes:
             if one._derives:
+                one._sent = None
                 self._models.append(one)
             for key, member in list(one._members()):
                 if is_foreign(member):
