@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from model_support import Consumer, text
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from model_support import Consumer, text
 from statecast.errors import StateError
 from statecast.state import Document, ReadOnly, State, StateType
 
@@ -115,7 +115,9 @@ def test_required_members_that_are_null_are_sent_and_read_back() -> None:
     assert consumer.reread() == consumer.value
 
 
-def test_an_integer_that_a_browser_rounded_does_not_overwrite_a_field_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_integer_that_a_browser_rounded_does_not_overwrite_a_field_of_the_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Order(State):
         order_id: Annotated[int, ReadOnly] = 0
         shown: str = ""
@@ -257,7 +259,11 @@ def test_a_dict_that_was_assigned_is_not_the_state() -> None:
 
 
 def test_fields_made_in_a_loop_have_their_own_paths() -> None:
-    namespace = {"__annotations__": {f"f{i}": list[int] for i in range(5)}, "__module__": __name__, **{f"f{i}": [] for i in range(5)}}
+    namespace = {
+        "__annotations__": {f"f{i}": list[int] for i in range(5)},
+        "__module__": __name__,
+        **{f"f{i}": [] for i in range(5)},
+    }
     made = type(State)("Looped", (State,), namespace)
     consumer = Consumer(made())
     other = Consumer(made())

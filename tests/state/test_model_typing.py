@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = '''
+SAMPLE = """
 from typing import Annotated, Any
 
 from pydantic import Field, computed_field
@@ -39,7 +39,7 @@ document.value.city = "Porto"
 kind: StateType = StateType(Trip)
 copied: Trip = document.value.model_copy()
 {line}
-'''
+"""
 
 LINES = {
     "trip: Trip = document.value": None,
@@ -60,7 +60,15 @@ def test_a_typo_or_a_wrong_type_is_found_by_a_strict_type_checker(tmp_path: Path
         (tmp_path / f"sample{index}.py").write_text(textwrap.dedent(SAMPLE).replace("{line}", line))
     source = Path(__file__).parents[2] / "src"
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary", *(f"{name}.py" for name in files)],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            "--no-error-summary",
+            *(f"{name}.py" for name in files),
+        ],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(source)},
         capture_output=True,
