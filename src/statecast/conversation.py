@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import Any, NoReturn, SupportsIndex, cast, overload
 
@@ -10,7 +12,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from .errors import SequenceError
 from .reduction import SPECIAL, Entry, Reduction, copy_json, dump
-from .stream.shapes import MESSAGE, UNKNOWN, Notes, strip
+from .state import encode_json
+from .stream.shapes import MESSAGE, UNKNOWN, Notes
 
 __all__ = ["Conversation"]
 
@@ -44,7 +47,8 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._debug = debug
         self._on_change = on_change
         self._dirty = False
-        self._edited = False
+        # What the client holds, while edits wait to be taken.
+        self._held: list[Entry] | None = None
         # Special roles of which the next snapshot declares the complete set (M4).
         self._declared: set[str] = set()
         self._changed: dict[str, None] = {}
@@ -78,6 +82,9 @@ class Conversation(Reduction, MutableSequence[Message]):
             self.let_go(entry)
             entry.model = _message.validate_python(copy_json(entry.settled()), by_alias=True, by_name=False)
             entry.outdated = False
+        elif entry.role in SPECIAL:
+            # So that an edit can tell whether it was changed: these are restated only if they were.
+            entry.settled()
         if self._debug and entry.baseline is None:
             entry.baseline = dump(entry.model)
         return cast(Message, entry.model)
@@ -110,11 +117,13 @@ class Conversation(Reduction, MutableSequence[Message]):
         Raises:
             SequenceError: the client cannot follow: it would have to reorder messages (M2), or to drop its last activity or
                 reasoning message, which it keeps (M3); or the message holds what the protocol does not describe (W7).
+            StateError: a value in the message is not JSON.
             TypeError: a value is no `ag_ui` message.
         """
         entries = list(self._entries)
         if isinstance(index, slice):
-            entries[index] = [self._entry_of(message) for message in value]
+            known = {id(entry.model): entry for entry in self._entries if not entry.stale}
+            entries[index] = [self._kept(message, known.get(id(message))) for message in value]
         else:
             entries[index] = self._entry_of(value)
         self._edit(entries)
@@ -149,15 +158,18 @@ class Conversation(Reduction, MutableSequence[Message]):
         """Sends the messages at the next flush although none was edited. Activities and reasoning stay as they are."""
         self._mark()
 
+    def _kept(self, message: Any, entry: Entry | None) -> Entry:
+        """The entry of a message that was read here, unless it was changed since."""
+        if entry is not None and dump(message) == entry.settled():
+            return entry
+        return self._entry_of(message)
+
     def _entry_of(self, message: Any) -> Entry:
-        for entry in self._entries:
-            if entry.model is message and not entry.stale:
-                return entry
         if not isinstance(message, BaseModel) or type(message).__module__.split(".")[0] != "ag_ui":
             raise TypeError(f"the conversation holds ag_ui messages, not {type(message).__name__}")
-        wire = dump(message)
+        wire = json.loads(encode_json(dump(message)))
         notes = Notes(sent=True)
-        unknown = strip(MESSAGE, wire, notes) is UNKNOWN
+        unknown = MESSAGE.read(wire, notes, None) is UNKNOWN
         found = notes.warnings + [f"{fault.pointer}: {fault.message}" for fault in notes.faults]
         if unknown or found:
             what = found[0] if found else "it is of an unknown kind"
@@ -167,10 +179,13 @@ class Conversation(Reduction, MutableSequence[Message]):
         return Entry(wire, message)
 
     def _edit(self, entries: list[Entry]) -> None:
-        """Takes over an edited list, if a client can be brought to hold the same."""
-        old = {entry.id: entry for entry in self._entries}
+        """Takes over an edited list, if one snapshot can bring a client from what it holds to the same."""
+        held = self._entries if self._held is None else self._held
+        old = {entry.id: entry for entry in held}
         new = {entry.id: entry for entry in entries}
-        if len(new) < len(entries):
+        # An input may hold an id twice; an edit must not.
+        before = Counter(entry.id for entry in held)
+        if any(count > max(1, before[id]) for id, count in Counter(entry.id for entry in entries).items()):
             raise SequenceError("two messages would have the same id", "L8")
         if [id for id in old if id in new] + [id for id in new if id not in old] != list(new):
             raise SequenceError(
@@ -179,19 +194,20 @@ class Conversation(Reduction, MutableSequence[Message]):
                 "M2",
             )
         removed = {entry.role for id, entry in old.items() if id not in new} & SPECIAL
-        stated = {entry.role for id, entry in new.items() if old.get(id) is not entry} & SPECIAL
         for role in removed - {entry.role for entry in entries}:
             raise SequenceError(
-                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed",
-                "M3",
+                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed", "M3"
             )
-        for id, entry in old.items():
-            if new.get(id) is not entry:
+        for entry in self._entries:
+            if new.get(entry.id) is not entry:
+                # What was changed in place and is assigned again is sent.
+                if entry.id in new and new[entry.id].model is entry.model:
+                    entry.baseline = None
                 self.let_go(entry)
+        self._held = held
         self._entries = entries
         self._index()
-        self._declared |= removed | stated
-        self._edited = True
+        self._declared = removed | ({entry.role for id, entry in new.items() if old.get(id) is not entry} & SPECIAL)
         self._mark()
 
     def _mark(self) -> None:
@@ -216,14 +232,17 @@ class Conversation(Reduction, MutableSequence[Message]):
         if not self._dirty:
             return None
         entries = [entry for entry in self._entries if entry.role not in SPECIAL or entry.role in self._declared]
-        edited, self._edited, self._dirty = self._edited, False, False
+        edited, self._held, self._dirty = self._held is not None, None, False
         self._declared.clear()
         if not entries and not edited:
             return None
-        self._taken = [entry.settled() for entry in entries]
-        for entry in entries:
+        taken = {entry.id: entry for entry in reversed(entries)}
+        stated = [entry.settled() for entry in entries if taken[entry.id] is entry]
+        for entry in taken.values():
             entry.shared = True
-        return self._taken
+        # Where an id is held twice the snapshot also changes what is here.
+        self._taken = stated if len(stated) == len(entries) else None
+        return stated
 
     def mark_failed(self, message_id: str, error: str) -> None:
         """Sets the `error` of a tool message, for which TOOL_CALL_RESULT has no place. Nothing is sent.

@@ -23,7 +23,7 @@ SPECIAL = frozenset({"activity", "reasoning"})
 
 def dump(message: Any) -> dict[str, Any]:
     """An `ag_ui` message as a wire dict."""
-    return cast("dict[str, Any]", message.model_dump(by_alias=True))
+    return cast("dict[str, Any]", message.model_dump(by_alias=True, warnings=False))
 
 
 def copy_json(value: Any) -> Any:

@@ -210,8 +210,8 @@ class Duties:
         return self._messages[parent].owner
 
     def _note_call(self, event: EventDict) -> None:
-        id = event["toolCallId"]
-        parent: str = event["parentMessageId"] if "parentMessageId" in event else id
+        id: str = event["toolCallId"]
+        parent = event.get("parentMessageId", id)
         call = _Call(event["toolCallName"], parent, self._owner_of_call(event))
         self._calls.setdefault(id, call)
         self._messages.setdefault(call.parent, _Message("assistant", None, call.owner, True))

@@ -1,13 +1,15 @@
 """What the protocol describes, read off the `ag_ui` models, and the removal of everything else.
 
-The models keep members that they do not know; a consumer must not hand those on, and an agent must not see them. A *shape*
-is a model's list of member names, at every depth. Places where the protocol is open (state, metadata, an activity's
-content, an operation of a patch) have no shape and are never looked into.
+The models keep members that they do not know; a consumer must not hand those on, and an agent must not see them. They also
+take `"5"` for a number, and name the branches of unions when they complain. A *shape* is what a model says of its members:
+their names, which are required, what they hold. Where the protocol is open (state, metadata, an activity's content, the
+members of a patch's operations) nothing is looked into, or copied.
 """
 
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -17,13 +19,13 @@ from ag_ui.core import Event, Message, RunAgentInput
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-__all__ = ["EVENTS", "INPUT", "MESSAGE", "UNKNOWN", "Fault", "Notes", "Path", "fields_of", "pointer_of", "strip"]
+__all__ = ["EVENTS", "INPUT", "MESSAGE", "UNKNOWN", "Fault", "Notes", "Path", "TooMany", "fields_of", "pointer_of", "printable"]
 
 UNKNOWN: Any = object()
-"""What `strip` returns for a value of a kind that the protocol does not describe."""
+"""What reading gives for a value of a kind that the protocol does not describe."""
 
 MAX_NOTES = 100
-"""Warnings, and faults, that one reading gives at most: whoever sends a million bad members fills no log with them."""
+"""Warnings, and faults, that one reading gives at most: a million bad members fill neither a log nor the memory."""
 
 Path = tuple[Any, str | int] | None
 """Where a value is: its container's path and its own key; `None` is the root."""
@@ -81,8 +83,9 @@ class Notes:
             self.left_out += 1
 
     def fault(self, path: Path, message: str, type: str) -> None:
-        if len(self.faults) < MAX_NOTES:
-            self.faults.append(Fault(pointer_of(path), message, type))
+        self.faults.append(Fault(pointer_of(path), message, type))
+        if len(self.faults) == MAX_NOTES:
+            raise TooMany
 
     def all_warnings(self) -> list[str]:
         if self.left_out:
@@ -106,51 +109,148 @@ def printable(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-# Shapes
+class TooMany(Exception):
+    """So much is wrong that the rest is not looked at."""
 
 
-@dataclass(frozen=True)
-class Member:
-    shape: Any
-    required: bool
+# Shapes. Each reads a value: a copy without what the shape does not describe, or `UNKNOWN` if that is the whole of it. What is
+# of a wrong kind is a fault, and stays.
 
 
-@dataclass
-class Object:
-    name: str
-    open: bool
-    members: dict[str, Member] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class OneOf:
-    discriminator: str
-    objects: dict[str, Object]
-
-
-@dataclass(frozen=True)
-class ListOf:
-    item: Any
-
-
-@dataclass(frozen=True)
-class Words:
-    """One of several fixed words, a set that later versions may add to."""
-
-    words: frozenset[str]
-
-
-@dataclass(frozen=True)
 class Scalar:
-    """A number or a boolean, which pydantic would also take from text."""
+    """Text, a number, a boolean, or an object that is open to any member."""
 
-    types: tuple[type, ...]
-    message: str
-    type: str
+    def __init__(self, word: str, *types: type) -> None:
+        self.types = types
+        self.message = f"Input should be a valid {word}"
+        self.type = f"{types[0].__name__.replace('str', 'string')}_type"
+
+    def read(self, value: Any, notes: Notes, path: Path) -> Any:
+        # Not isinstance: a boolean is no number.
+        if type(value) not in self.types:
+            notes.fault(path, self.message, self.type)
+        return value
 
 
-_INT = Scalar((int, float), "Input should be a valid integer", "int_type")
-_BOOL = Scalar((bool,), "Input should be a valid boolean", "bool_type")
+class Words:
+    """One of several fixed words, a set that later versions may add to; or the only word that there is."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = frozenset(words)
+        self.message = f"Input should be {' or '.join(map(repr, sorted(self.words)))}"
+
+    def read(self, value: Any, notes: Notes, path: Path) -> Any:
+        if not isinstance(value, str):
+            notes.fault(path, TEXT.message, TEXT.type)
+        elif value not in self.words:
+            if notes.sent and len(self.words) > 1:
+                return UNKNOWN
+            notes.fault(path, self.message, "literal_error")
+        return value
+
+
+class ListOf:
+    def __init__(self, item: Any, text: bool = False) -> None:
+        self.item = item
+        # Text may stand for the list.
+        self.text = text
+
+    def read(self, value: Any, notes: Notes, path: Path) -> Any:
+        if not isinstance(value, list):
+            if not (self.text and isinstance(value, str)):
+                notes.fault(path, f"Input should be a valid {'string or ' if self.text else ''}list", "list_type")
+            return value
+        kept, indexes = [], []
+        for index, inner in enumerate(value):
+            one = self.item.read(inner, notes, (path, index))
+            if one is UNKNOWN:
+                notes.warn((path, index), "removed, it is of an unknown kind")
+            else:
+                kept.append(one)
+                indexes.append(index)
+        if len(kept) < len(value):
+            notes.indexes[id(kept)] = indexes
+        return kept
+
+
+class Object:
+    def __init__(self, name: str, *, open: bool) -> None:
+        self.name = name
+        self.open = open
+        # name on the wire -> (shape, or None where anything may be; required)
+        self.members: dict[str, tuple[Any, bool]] = {}
+        self.required: frozenset[str] = frozenset()
+
+    def read(self, value: Any, notes: Notes, path: Path) -> Any:
+        if not isinstance(value, dict):
+            notes.fault(path, OBJECT.message, OBJECT.type)
+            return value
+        kept = {}
+        for name, inner in value.items():
+            member = self.members.get(name)
+            if member is None:
+                if self.open:
+                    kept[name] = inner
+                else:
+                    notes.warn((path, name), "removed, the protocol does not describe it")
+                continue
+            shape, required = member
+            if inner is None and not required:
+                if self._absent(name, notes, path):
+                    continue
+            elif shape is not None:
+                inner = shape.read(inner, notes, (path, name))
+                if inner is UNKNOWN:
+                    if not required:
+                        notes.warn((path, name), "removed, it is of an unknown kind")
+                        continue
+                    if notes.sent:
+                        return UNKNOWN
+                    notes.fault((path, name), "Input is of an unknown kind", "unknown_kind")
+            kept[name] = inner
+        if not self.required <= kept.keys():
+            for name in sorted(self.required - kept.keys()):
+                notes.fault((path, name), "Field required", "missing")
+        return kept
+
+    def _absent(self, name: str, notes: Notes, path: Path) -> bool:
+        """Whether a `null` in an optional place is absent; if not, it is data, or a fault."""
+        if notes.sent:
+            if (self.name, name) in _LEGACY_NULLS:
+                notes.warn((path, name), "null is read as absent")
+            elif name != "rawEvent":
+                notes.fault((path, name), "Input should be left out, not null", "null")
+            return True
+        return not (name == "state" and self is INPUT)
+
+
+class OneOf:
+    """An object whose kind one of its members tells."""
+
+    def __init__(self, discriminator: str, objects: dict[str, Object]) -> None:
+        self.discriminator = discriminator
+        self.objects = objects
+
+    def read(self, value: Any, notes: Notes, path: Path) -> Any:
+        if not isinstance(value, dict):
+            notes.fault(path, OBJECT.message, OBJECT.type)
+            return value
+        tag = value.get(self.discriminator)
+        if not isinstance(tag, str):
+            if self.discriminator in value:
+                notes.fault((path, self.discriminator), TEXT.message, TEXT.type)
+            else:
+                notes.fault((path, self.discriminator), "Field required", "missing")
+            return value
+        one = self.objects.get(tag)
+        return UNKNOWN if one is None else one.read(value, notes, path)
+
+
+TEXT = Scalar("string", str)
+OBJECT = Scalar("object", dict)
+# A number without a fraction is an integer however it is written; the model looks at that.
+_INTEGER = Scalar("integer", int, float)
+_BOOLEAN = Scalar("boolean", bool)
 _OPERATIONS = (
     models.AddOperation,
     models.RemoveOperation,
@@ -163,7 +263,7 @@ _objects: dict[type[BaseModel], Object] = {}
 
 
 def _shape(annotation: Any, discriminator: Any = None) -> Any:
-    """The shape of an annotation; `None` where there is nothing to look into."""
+    """The shape of an annotation; `None` where any value may be."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         info = next((one for one in arguments[1:] if isinstance(one, FieldInfo)), None)
@@ -171,27 +271,32 @@ def _shape(annotation: Any, discriminator: Any = None) -> Any:
     if origin is Union or origin is types.UnionType:
         inner = [one for one in arguments if one is not type(None)]
         if discriminator is not None:
-            return OneOf(discriminator, {tag: shape for one in inner for tag, shape in _tagged(one, discriminator)})
-        # At most one member of such a union has a shape: `str | list[ContentPart]`.
-        return next((shape for one in inner if (shape := _shape(one)) is not None), None)
+            return OneOf(discriminator, {tag: _object(one) for one in inner for tag in _tags(one, discriminator)})
+        if len(inner) == 1:
+            return _shape(inner[0])
+        # The only other union is that of a text and a list: `str | list[ContentPart]`.
+        return ListOf(_shape(get_args(inner[1])[0]), text=True)
     if origin is list:
         return ListOf(_shape(arguments[0]))
+    if origin is dict:
+        return OBJECT
     if origin is Literal:
-        return Words(frozenset(map(str, arguments))) if len(arguments) > 1 else None
-    if annotation is bool:
-        return _BOOL
-    if annotation is int:
-        return _INT
+        return Words(one.value if isinstance(one, Enum) else one for one in arguments)
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return Words(frozenset(str(one.value) for one in annotation))
+        return Words(str(one.value) for one in annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _object(annotation)
     return None
 
 
-def _tagged(model: type[BaseModel], discriminator: str) -> list[tuple[str, Object]]:
+_SCALARS = {str: TEXT, int: _INTEGER, bool: _BOOLEAN}
+
+
+def _tags(model: type[BaseModel], discriminator: str) -> list[str]:
     tags = get_args(model.model_fields[discriminator].annotation)
-    return [(str(tag.value if isinstance(tag, Enum) else tag), _object(model)) for tag in tags]
+    return [str(tag.value if isinstance(tag, Enum) else tag) for tag in tags]
 
 
 def _object(model: type[BaseModel]) -> Object:
@@ -199,8 +304,8 @@ def _object(model: type[BaseModel]) -> Object:
         # RFC 6902, section 4: members that an operation does not define are ignored, not refused.
         shape = _objects[model] = Object(model.__name__, open=model in _OPERATIONS)
         for name, info in model.model_fields.items():
-            member = Member(_shape(info.annotation, info.discriminator), info.is_required())
-            shape.members[info.alias or name] = member
+            shape.members[info.alias or name] = (_shape(info.annotation, info.discriminator), info.is_required())
+        shape.required = frozenset(name for name, (_, required) in shape.members.items() if required)
     return _objects[model]
 
 
@@ -212,84 +317,3 @@ INPUT: Object = _shape(RunAgentInput)
 def fields_of(event_type: str) -> frozenset[str]:
     """The member names of an event type, as they are on the wire."""
     return frozenset(EVENTS.objects[event_type].members)
-
-
-# Stripping
-
-
-def strip(shape: Any, value: Any, notes: Notes, path: Path = None) -> Any:
-    """A copy of `value` without what `shape` does not describe; `UNKNOWN` if that is the whole of it.
-
-    What an open place holds is not copied. Values of a wrong kind stay, for a validator to find.
-    """
-    match shape:
-        case Object() if isinstance(value, dict):
-            return _strip_object(shape, value, notes, path)
-        case OneOf() if isinstance(value, dict):
-            tag = value.get(shape.discriminator)
-            if not isinstance(tag, str):
-                return value
-            one = shape.objects.get(tag)
-            return UNKNOWN if one is None else _strip_object(one, value, notes, path)
-        case ListOf() if isinstance(value, list):
-            return _strip_list(shape, value, notes, path)
-        case Words() if notes.sent and isinstance(value, str) and value not in shape.words:
-            return UNKNOWN
-        case Scalar() if type(value) not in shape.types:
-            notes.fault(path, shape.message, shape.type)
-    return value
-
-
-def _strip_object(shape: Object, value: dict[str, Any], notes: Notes, path: Path) -> Any:
-    kept = {}
-    for name, inner in value.items():
-        member = shape.members.get(name)
-        if member is None:
-            if shape.open:
-                kept[name] = inner
-            else:
-                notes.warn((path, name), "removed, the protocol does not describe it")
-            continue
-        if inner is None and not member.required:
-            if _null_is_absent(shape, name, notes, path):
-                continue
-        elif member.shape is not None:
-            inner = strip(member.shape, inner, notes, (path, name))
-            if inner is UNKNOWN:
-                if not member.required:
-                    notes.warn((path, name), "removed, it is of an unknown kind")
-                    continue
-                if notes.sent:
-                    return UNKNOWN
-                notes.fault((path, name), "Input is of an unknown kind", "unknown_kind")
-                inner = value[name]
-        kept[name] = inner
-    return kept
-
-
-def _null_is_absent(shape: Object, name: str, notes: Notes, path: Path) -> bool:
-    """Reads a `null` in an optional place: absent, data, or a fault."""
-    if name == "state" and shape is INPUT and not notes.sent:
-        return False
-    if notes.sent and name != "rawEvent":
-        if (shape.name, name) in _LEGACY_NULLS:
-            notes.warn((path, name), "null is read as absent")
-        else:
-            notes.fault((path, name), "Input should be left out, not null", "null")
-    return True
-
-
-def _strip_list(shape: ListOf, value: list[Any], notes: Notes, path: Path) -> list[Any]:
-    if shape.item is None:
-        return value
-    kept, indexes = [], []
-    for index, inner in enumerate(value):
-        one = strip(shape.item, inner, notes, (path, index))
-        if one is UNKNOWN:
-            notes.warn((path, index), "removed, it is of an unknown kind")
-        else:
-            kept.append(one)
-            indexes.append(index)
-    if len(kept) < len(value):
-        notes.indexes[id(kept)] = indexes
-    return kept
