@@ -83,7 +83,9 @@ def made(id: str, arguments: str = "", **fields: Any) -> EventDict:
             id="S2-opened again in its place",
         ),
         pytest.param(text(subagentRunId="a"), [{**ASSISTANT, "subagentRunId": "a"}], id="an owner"),
-        pytest.param(call("c", '{"q":', " 1}"), [assistant("c", made("c", '{"q": 1}'))], id="S6-a call makes its message"),
+        pytest.param(
+            call("c", '{"q":', " 1}"), [assistant("c", made("c", '{"q": 1}'))], id="S6-a call makes its message"
+        ),
         pytest.param(
             call("c", parentMessageId="p"), [assistant("p", made("c"))], id="S6-a call makes its parent's message"
         ),
@@ -133,12 +135,18 @@ def made(id: str, arguments: str = "", **fields: Any) -> EventDict:
         ),
         pytest.param([{"type": "REASONING_START", "messageId": "s"}], [], id="R1-a span makes no message"),
         pytest.param(
-            [*thought(), {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "t", "encryptedValue": "="}],
+            [
+                *thought(),
+                {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "t", "encryptedValue": "="},
+            ],
             [{"id": "t", "role": "reasoning", "content": "", "encryptedValue": "="}],
             id="R2-of a message",
         ),
         pytest.param(
-            [*call(), {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "tool-call", "entityId": "c", "encryptedValue": "="}],
+            [
+                *call(),
+                {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "tool-call", "entityId": "c", "encryptedValue": "="},
+            ],
             [assistant("c", made("c", encryptedValue="="))],
             id="R2-of a call",
         ),
@@ -188,11 +196,18 @@ def made(id: str, arguments: str = "", **fields: Any) -> EventDict:
             [{"id": "act", "role": "activity", "activityType": "search", "content": {"n": 1}}],
             id="A2-stays an object",
         ),
-        pytest.param([delta(), *text("act"), delta({"op": "remove", "path": ""})], [{**ASSISTANT, "id": "act"}], id="A3"),
+        pytest.param(
+            [delta(), *text("act"), delta({"op": "remove", "path": ""})], [{**ASSISTANT, "id": "act"}], id="A3"
+        ),
         pytest.param(
             [
                 {"type": "TEXT_MESSAGE_START", "messageId": "m", "metadata": {"a": 1, "b": {"x": 1}}},
-                {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x", "metadata": {"b": {"y": 2}, "c": None}},
+                {
+                    "type": "TEXT_MESSAGE_CONTENT",
+                    "messageId": "m",
+                    "delta": "x",
+                    "metadata": {"b": {"y": 2}, "c": None},
+                },
                 {"type": "TEXT_MESSAGE_END", "messageId": "m", "metadata": {"a": 3}},
             ],
             [{**ASSISTANT, "content": "x", "metadata": {"a": 3, "b": {"y": 2}, "c": None}}],
@@ -288,11 +303,15 @@ ACTIVITY = {"id": "act", "role": "activity", "activityType": "search", "content"
     ("before", "stated", "ids"),
     [
         pytest.param([user("1"), user("2")], [user("2"), user("1")], ["1", "2"], id="M2-never reordered"),
-        pytest.param([user("1"), user("3")], [user("1"), user("2"), user("3")], ["1", "3", "2"], id="M2-unseen at the end"),
+        pytest.param(
+            [user("1"), user("3")], [user("1"), user("2"), user("3")], ["1", "3", "2"], id="M2-unseen at the end"
+        ),
         pytest.param([user("2")], [user("3"), user("1"), user("2")], ["2", "3", "1"], id="M2-unseen in snapshot order"),
         pytest.param([user("1"), user("2")], [user("2")], ["2"], id="M3-absent is dropped"),
         pytest.param([user("1")], [], [], id="M3-all dropped"),
-        pytest.param([user("1"), ACTIVITY, REASONING], [user("1")], ["1", "act", "t"], id="M3-activity and reasoning stay"),
+        pytest.param(
+            [user("1"), ACTIVITY, REASONING], [user("1")], ["1", "act", "t"], id="M3-activity and reasoning stay"
+        ),
         pytest.param(
             [ACTIVITY, REASONING], [user("1"), {**ACTIVITY, "id": "b"}], ["t", "1", "b"], id="M4-activities declared"
         ),

@@ -89,7 +89,9 @@ def test_C19_nothing_is_restated_without_an_edit() -> None:
         pytest.param(lambda c: c.__setitem__(-1, user("4")), ["1", "2", "4"], id="replace the last by another"),
         pytest.param(lambda c: c.__setitem__(slice(None), [c[1], user("4")]), ["2", "4"], id="assign the whole"),
         pytest.param(lambda c: c.__setitem__(slice(1, 2), []), ["1", "3"], id="assign nothing"),
-        pytest.param(lambda c: c.__setitem__(slice(2, None), [user("4"), user("5")]), ["1", "2", "4", "5"], id="the tail"),
+        pytest.param(
+            lambda c: c.__setitem__(slice(2, None), [user("4"), user("5")]), ["1", "2", "4", "5"], id="the tail"
+        ),
     ],
 )
 def test_C19_edits_are_one_snapshot(edit: Any, expected: list[str]) -> None:
@@ -254,7 +256,10 @@ def test_R2_encrypted_values_that_were_streamed_are_restated() -> None:
     [
         pytest.param(lambda c: c.pop(0), lambda c: c.append(user("1")), "M2", id="removed and appended again"),
         pytest.param(
-            lambda c: c.pop(1), lambda c: c.__setitem__(3, user("t2")), "M3", id="one removed, the other made another role"
+            lambda c: c.pop(1),
+            lambda c: c.__setitem__(3, user("t2")),
+            "M3",
+            id="one removed, the other made another role",
         ),
     ],
 )

@@ -196,7 +196,8 @@ class Conversation(Reduction, MutableSequence[Message]):
         removed = {entry.role for id, entry in old.items() if id not in new} & SPECIAL
         for role in removed - {entry.role for entry in entries}:
             raise SequenceError(
-                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed", "M3"
+                f"a client keeps its {role} messages unless a snapshot carries one: the last one cannot be removed",
+                "M3",
             )
         for entry in self._entries:
             if new.get(entry.id) is not entry:

@@ -19,7 +19,19 @@ from ag_ui.core import Event, Message, RunAgentInput
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-__all__ = ["EVENTS", "INPUT", "MESSAGE", "UNKNOWN", "Fault", "Notes", "Path", "TooMany", "fields_of", "pointer_of", "printable"]
+__all__ = [
+    "EVENTS",
+    "INPUT",
+    "MESSAGE",
+    "UNKNOWN",
+    "Fault",
+    "Notes",
+    "Path",
+    "TooMany",
+    "fields_of",
+    "pointer_of",
+    "printable",
+]
 
 UNKNOWN: Any = object()
 """What reading gives for a value of a kind that the protocol does not describe."""
