@@ -254,9 +254,9 @@ class Agent(Generic[S]):
         data = input.model_dump(mode="json", by_alias=True)
         if "state" in input.model_fields_set:
             data["state"] = input.state
-        prepared = prepare(self, data)
+        chosen = Options(**options)
         async with self.running():
-            execution = Execution(self, prepared, Options(**options))
+            execution = Execution(self, prepare(self, data, debug=chosen.debug), chosen)
             execution.start()
             try:
                 async with aclosing(execution.frames()) as chunks:

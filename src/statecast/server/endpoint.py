@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
 
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -13,10 +12,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..errors import StateError
 from ..stream.wire import NotJSON, WireError, read_json
 from .execution import Execution
-from .inputs import Prepared, invalid, prepare, unreadable_state
+from .inputs import Prepared, invalid, prepare
 from .options import Options
 from .problem import Problem
 from .response import RunResponse
@@ -29,8 +27,8 @@ logger = logging.getLogger("statecast.server")
 
 ALLOW = "GET, HEAD, OPTIONS, POST"
 
-IN_THREAD = 256 * 1024
-"""Bytes of a body above which it is read in a worker thread, so that other runs go on meanwhile."""
+IN_THREAD = 32 * 1024
+"""Bytes of a body above which it is read in a worker thread: tens of milliseconds in which other runs go on."""
 
 
 class Endpoint:
@@ -116,7 +114,10 @@ class Endpoint:
                 prepared = await asyncio.to_thread(self._prepare, body)
             else:
                 prepared = self._prepare(body)
-            return RunResponse(self._execution(prepared, request, principal))
+            execution = Execution(
+                self.service, prepared, self.options, request=request, principal=principal, runs=self.runs
+            )
+            return RunResponse(execution)
 
     def _check_running(self) -> None:
         service = self.service
@@ -136,14 +137,6 @@ class Endpoint:
         except WireError as error:
             raise invalid(error.faults) from None
         return prepare(self.service, data, debug=self.options.debug)
-
-    def _execution(self, prepared: Prepared, request: Request, principal: Any) -> Execution:
-        try:
-            return Execution(self.service, prepared, self.options, request=request, principal=principal, runs=self.runs)
-        except StateError as error:
-            if not prepared.from_client:
-                raise
-            raise unreadable_state(error.pointer, error.reason) from None
 
 
 def check_content_type(request: Request) -> None:

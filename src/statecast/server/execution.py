@@ -24,7 +24,6 @@ from ..outbox import Outbox
 from ..questions import Questions
 from ..run import Run, current
 from ..scopes import plain
-from ..state import Document
 from ..stream.channel import Channel
 from ..stream.downgrade import Downgrade
 from ..stream.rules import Sequence
@@ -53,7 +52,7 @@ class Execution:
 
     Args:
         service: the agent.
-        prepared: the validated input, the state's value, and what the client holds.
+        prepared: the validated input and the run's state.
         runs: told when the run starts and ends.
     """
 
@@ -89,14 +88,11 @@ class Execution:
             debug=options.debug,
             log=self.log,
         )
-        document: Document[Any] = Document(
-            prepared.value,
-            type=service.state_type,
-            baseline=prepared.baseline,
-            debug=options.debug,
-            on_change=self._outbox.touch,
-        )
+        document = prepared.document
+        document.on_change = self._outbox.touch
         self._outbox.watch(document)
+        # What was validated may differ from what arrived.
+        self._outbox.touch()
         self._questions = Questions(given, debug=options.debug, log=self.log)
         self.run: Run[Any] = Run(
             input=given,

@@ -1,4 +1,4 @@
-"""From a request's JSON to what a run starts with: the validated input, the state's value, and what the client holds."""
+"""From a request's JSON to what a run starts with: the validated input, and the state with what the client holds of it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
+from ..errors import StateError
+from ..state import Document
 from ..stream.wire import Fault, WireError, faults_of, read_input
 from .problem import Problem
 from .service import Service
 
-__all__ = ["Prepared", "prepare", "unreadable_state"]
+__all__ = ["Prepared", "invalid", "prepare"]
 
 logger = logging.getLogger("statecast.server")
 
@@ -28,21 +30,17 @@ class Prepared:
 
     Attributes:
         input: the input, without what the protocol does not know.
-        value: the value of the run's state.
-        baseline: the state that the client holds, exactly as it arrived (D3).
+        document: the run's state; its baseline is the state exactly as it arrived (D3).
         warnings: what was dropped from the input, each beginning with a JSON pointer (I2).
-        from_client: `value` was made of what the client sent, not by `initial_state`.
     """
 
     input: RunAgentInput
-    value: Any
-    baseline: Any
+    document: Document[Any]
     warnings: list[str]
-    from_client: bool = True
 
 
 def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
-    """Validates an input, already parsed JSON, and the state in it.
+    """Validates an input, already parsed JSON, and makes the state of its run. Takes time with the size of the state.
 
     An input *carries no state* when `state` is absent or `{}`, which both standard clients send at first, or `null` where
     the type takes no null: then `initial_state` gives the value. What `load_state` returns is taken in the same way, so it
@@ -50,29 +48,31 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
     members that are then missing come from `initial_state`.
 
     Args:
-        debug: messages of the author's own validators may name what they refused.
+        debug: the document checks itself, and messages of the author's own validators may name what they refused.
 
     Raises:
         Problem: 422, with a pointer to each fault.
+        StateError: `initial_state` returned what cannot be a state.
     """
     try:
         given, warnings = read_input(data, debug=debug)
     except WireError as error:
         raise invalid(error.faults) from None
-    arrived = data.get("state", _ABSENT) if isinstance(data, dict) else _ABSENT
-    if _carries_none(service, arrived):
-        return _initial(service, given, {} if arrived is _ABSENT else arrived, warnings)
+    arrived = data.get("state", _ABSENT)
+    baseline = {} if arrived is _ABSENT else arrived
     kind = service.state_type
-    loaded = _load(service, kind.strip(arrived), debug=debug)
+    loaded = arrived if _carries_none(service, arrived) else _load(service, kind.strip(arrived), debug=debug)
     if _carries_none(service, loaded):
-        return _initial(service, given, arrived, warnings)
+        return Prepared(given, Document(_initial_state(service), type=kind, baseline=baseline, debug=debug), warnings)
     if kind.has_read_only:
         loaded = kind.fill(loaded, _initial_state(service))
     try:
-        value = kind.validate(loaded)
+        document = Document(kind.validate(loaded), type=kind, baseline=baseline, debug=debug)
     except ValidationError as error:
         raise invalid(faults_of(error, loaded, at="/state", debug=debug)) from None
-    return Prepared(given, value, arrived, warnings)
+    except StateError as error:
+        raise invalid([Fault(f"/state{error.pointer}", error.reason, "state")]) from None
+    return Prepared(given, document, warnings)
 
 
 def invalid(found: list[Fault]) -> Problem:
@@ -81,19 +81,10 @@ def invalid(found: list[Fault]) -> Problem:
     return Problem(422, "The run input is not valid.", errors=errors)
 
 
-def unreadable_state(pointer: str, reason: str) -> Problem:
-    """The problem that a client's state is which fits its type, but cannot be a tracked state."""
-    return invalid([Fault(f"/state{pointer}", reason, "state")])
-
-
 def _carries_none(service: Service, state: Any) -> bool:
     if state is None:
         return not service.state_type.accepts_null
     return state is _ABSENT or (isinstance(state, dict) and not state)
-
-
-def _initial(service: Service, given: RunAgentInput, baseline: Any, warnings: list[str]) -> Prepared:
-    return Prepared(given, _initial_state(service), baseline, warnings, from_client=False)
 
 
 def _initial_state(service: Service) -> Any:
@@ -103,7 +94,7 @@ def _initial_state(service: Service) -> Any:
 
 def _load(service: Service, state: Any, *, debug: bool) -> Any:
     """What `load_state` makes of a state that the client is believed on. An exception there means that it is refused."""
-    if not getattr(service, "loads_state", True):
+    if not service.loads_state:
         return state
     try:
         return service.load_state(_copied(state))

@@ -40,6 +40,10 @@ class Service(Protocol):
         """No run may start before its lifespan is open."""
 
     @property
+    def loads_state(self) -> bool:
+        """Its `load_state` does something."""
+
+    @property
     def observes(self) -> bool:
         """It wants to be told of every event."""
 

@@ -90,6 +90,15 @@ class Document(Generic[T]):
             self._replace(value)
 
     @property
+    def on_change(self) -> Callable[[], None] | None:
+        """What is called when the document goes from clean to dirty; it can be given later than the value."""
+        return self._tracker.on_change
+
+    @on_change.setter
+    def on_change(self, on_change: Callable[[], None] | None) -> None:
+        self._tracker.on_change = on_change
+
+    @property
     def compares(self) -> bool:
         """Whether there is anything whose changes only a comparison finds."""
         return self.debug or bool(self._tracker.opaque or self._tracker.volatile)
