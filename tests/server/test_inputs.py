@@ -8,9 +8,9 @@ import threading
 from typing import Annotated, Any
 
 import pytest
-from live_server import run_input, serve
 from starlette.applications import Starlette
 
+from live_server import run_input, serve
 from statecast import Agent, ReadOnly, Run, State
 from statecast.server.endpoint import IN_THREAD
 from statecast.server.inputs import Prepared, prepare
@@ -101,7 +101,7 @@ def test_the_value_and_what_the_client_holds(agent: Agent[Any], state: Any, valu
 
 def test_an_initial_state_that_runs_share_is_copied() -> None:
     class Sharing(Agent):
-        shared: dict[str, Any] = {"list": []}  # noqa: RUF012
+        shared: dict[str, Any] = {"list": []}
 
         def initial_state(self) -> dict[str, Any]:
             return self.shared
@@ -224,7 +224,7 @@ def test_a_state_too_deep_for_a_state_is_422() -> None:
 
 def test_a_large_body_is_read_in_a_thread_and_a_small_one_is_not() -> None:
     class Where(Agent):
-        threads: list[int] = []  # noqa: RUF012
+        threads: list[int] = []
 
         def load_state(self, data: Any) -> Any:
             self.threads.append(threading.get_ident())
