@@ -166,7 +166,10 @@ def test_C2_an_application_gets_chunks_written_out_and_nothing_unknown() -> None
     given = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "x", "new": 1}
     before = deepcopy(given)
     events = replica.apply(given)
-    assert [event.model_dump(mode="json", by_alias=True) for event in events] == [{**TEXT, "role": "assistant"}, CONTENT]
+    assert [event.model_dump(mode="json", by_alias=True) for event in events] == [
+        {**TEXT, "role": "assistant"},
+        CONTENT,
+    ]
     assert given == before
     assert replica.apply({"type": "FUTURE"}) == []
     assert [event.type.value for event in replica.apply(FINISHED)] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
@@ -176,7 +179,9 @@ def test_C2_an_application_gets_chunks_written_out_and_nothing_unknown() -> None
 
 def test_events_come_as_dicts_as_json_and_as_models() -> None:
     model = RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0")
-    replica = fed(model, json.dumps(TEXT), json.dumps(CONTENT).encode(), TextMessageContentEvent(message_id="m", delta="y"))
+    replica = fed(
+        model, json.dumps(TEXT), json.dumps(CONTENT).encode(), TextMessageContentEvent(message_id="m", delta="y")
+    )
     assert replica.messages == [AssistantMessage(id="m", content="xy")]
     assert replica.warnings == []
     replica.apply('{"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "\\ud83d"}')
@@ -184,7 +189,9 @@ def test_events_come_as_dicts_as_json_and_as_models() -> None:
     assert replica.messages[0].content == "xy\ud83d\udded"
 
 
-@pytest.mark.parametrize("event", ["", "{", "[]", "5", '"x"', "null", b"\xff", '{"type": "RAW", "event": NaN}', "[1e999]"])
+@pytest.mark.parametrize(
+    "event", ["", "{", "[]", "5", '"x"', "null", b"\xff", '{"type": "RAW", "event": NaN}', "[1e999]"]
+)
 def test_what_is_no_event_is_fatal(event: Any) -> None:
     with pytest.raises(ProtocolViolation) as raised:
         fed(RUN, event)
@@ -248,7 +255,9 @@ def test_L7_messages_accumulate_over_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    "events", [[], [RUN], [RUN, TEXT], [RUN, FINISHED, {**RUN, "runId": "next"}]], ids=["empty", "started", "open", "second"]
+    "events",
+    [[], [RUN], [RUN, TEXT], [RUN, FINISHED, {**RUN, "runId": "next"}]],
+    ids=["empty", "started", "open", "second"],
 )
 def test_W4_a_stream_that_stops_is_truncated(events: list[EventDict]) -> None:
     replica = fed(*events)

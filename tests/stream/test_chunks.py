@@ -66,16 +66,24 @@ RAW = {"type": "RAW", "event": 1}
         pytest.param([text("m", "a"), text("m", "b")], ["start m", "'a' m", "'b' m"], id="continued by its id"),
         pytest.param([text("m", "a"), text(delta="b")], ["start m", "'a' m", "'b' m"], id="continued by nothing"),
         pytest.param([text("m"), text(delta="")], ["start m", "'' m"], id="an empty delta is one"),
-        pytest.param([text("m", "a"), text("n", "b")], ["start m", "'a' m", "end m", "start n", "'b' n"], id="another id"),
+        pytest.param(
+            [text("m", "a"), text("n", "b")], ["start m", "'a' m", "end m", "start n", "'b' n"], id="another id"
+        ),
         pytest.param(
             [text("m", "a"), call("c", "x", "{")], ["start m", "'a' m", "end m", "start c", "'{' c"], id="another kind"
         ),
         pytest.param([call("c", "x"), call(delta="{}")], ["start c", "'{}' c"], id="a call"),
         pytest.param([thought("t", "a"), thought(delta="b")], ["start t", "'a' t", "'b' t"], id="reasoning"),
-        pytest.param([thought("x", "a"), text("x", "b")], ["start x", "'a' x", "end x", "start x", "'b' x"], id="one id"),
+        pytest.param(
+            [thought("x", "a"), text("x", "b")], ["start x", "'a' x", "end x", "start x", "'b' x"], id="one id"
+        ),
         pytest.param([text("m", "a"), CUSTOM], ["start m", "'a' m", "end m", "CUSTOM"], id="ended by a custom event"),
-        pytest.param([text("m", "a"), RAW, text(delta="b")], ["start m", "'a' m", "RAW", "'b' m"], id="not by a raw one"),
-        pytest.param([text("m"), CUSTOM, text("m", "b")], ["start m", "end m", "CUSTOM", "start m", "'b' m"], id="reopened"),
+        pytest.param(
+            [text("m", "a"), RAW, text(delta="b")], ["start m", "'a' m", "RAW", "'b' m"], id="not by a raw one"
+        ),
+        pytest.param(
+            [text("m"), CUSTOM, text("m", "b")], ["start m", "end m", "CUSTOM", "start m", "'b' m"], id="reopened"
+        ),
         pytest.param([CUSTOM, RAW, START], ["CUSTOM", "RAW", "start m"], id="no chunks"),
         # Lanes.
         pytest.param(
