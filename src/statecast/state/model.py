@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -13,34 +13,17 @@ from ..errors import StateError
 from . import pointer
 from .fields import Fields
 from .intake import LINKED
-from .mutations import edit, link_members, put, touched
+from .mutations import edit, put, touched
 from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
-from .tracker import MISSING, SLOTS, Node, Spec, Tracker, acquire, tracker_of
+from .settling import settle
+from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, Tracker, acquire
 from .values import ATOMS, check
 
 __all__ = ["State"]
 
-M = TypeVar("M", bound="State")
-
 _SLOTS = frozenset((*SLOTS, "_sent"))
-
-
-def _settle(model: M) -> M:
-    """Tracks the containers in a new model, before anybody else sees them. Runs after all validators."""
-    if getattr(model, "_spec", None) is not None:
-        return model
-    names = fields_of(type(model)).names
-    held = model.__dict__
-    if all(type(held.get(name)) in ATOMS for name in names):
-        tracker_of(model)
-        model._spec = LINKED
-        return model
-    link_members(model)
-    # A container can be filled without being assigned; `exclude_unset` shall not leave it out then.
-    model.__pydantic_fields_set__.update(name for name, value in model._members() if isinstance(value, Node))
-    return model
 
 
 class State(Node, BaseModel):
@@ -72,17 +55,27 @@ class State(Node, BaseModel):
 
     _fields: ClassVar[Fields | None] = None
 
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            # Past `__setattr__`, as every model that is read from the wire comes through here.
+            self = object.__new__(cls)
+            for unset in _UNSET:
+                unset(self, None)
+            _SET_TRACKER(self, LOOSE)
+            return self
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         # Outermost, so that what validators of authors put into the model is settled too; and in the definition itself, which
         # is what other models refer to.
         own: dict[str, Any] = cast(Any, handler.resolve_ref_schema(schema))
-        if own.get("function", {}).get("function") is not _settle:
+        if own.get("function", {}).get("function") is not settle:
             outer = {key: own.pop(key) for key in ("ref", "metadata") if key in own}
             inner = cast(CoreSchema, dict(own))
             own.clear()
-            own.update(core_schema.no_info_after_validator_function(_settle, inner), **outer)
+            own.update(core_schema.no_info_after_validator_function(settle, inner), **outer)
         return schema
 
     @classmethod
@@ -93,11 +86,21 @@ class State(Node, BaseModel):
             raise TypeError(f"{cls.__name__}: a State has no extra members: declare a field dict[str, Any] for them")
         cls._fields = None
         if cls.__pydantic_complete__:
-            fields_of(cls)
+            cls._fields_of()
+
+    @classmethod
+    def _fields_of(cls) -> Fields:
+        """What the class knows of its fields: made when it is defined, or with forward references when it is first used."""
+        fields = cls.__dict__.get("_fields")
+        if fields is None:
+            check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
+            fields = cls._fields = Fields(cls)
+            cls._names, cls._derives, cls._volatile = fields.names, fields.derives, fields.volatile
+        return cast(Fields, fields)
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
-        return _settle(super().model_construct(_fields_set, **values))
+        return settle(super().model_construct(_fields_set, **values))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         copied = self.__deepcopy__() if deep else self.__copy__()
@@ -107,10 +110,10 @@ class State(Node, BaseModel):
         return copied
 
     def __copy__(self) -> Self:
-        return _settle(super().__copy__())
+        return settle(super().__copy__())
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        return _settle(super().__deepcopy__(memo))
+        return settle(super().__deepcopy__(memo))
 
     if not TYPE_CHECKING:
         # Hidden, as a visible one would turn off the checks of attribute names in every subclass.
@@ -134,17 +137,17 @@ class State(Node, BaseModel):
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
             super().__setstate__(state)
-            _settle(self)
+            settle(self)
 
     # Assignment: read, judged on a copy, and only then stored
 
     def _assign(self, name: str, value: Any) -> None:
         if self.__dict__.get(name, MISSING) is value:
             return
-        fields = fields_of(type(self))
+        fields = self._fields_of()
         if name in fields.frozen:
             super().__setattr__(name, value)
-        elif getattr(self, "_spec", None) is not LINKED:
+        elif self._spec is not LINKED:
             # A validator of the author assigns: the model is not finished yet, and will be judged as a whole.
             self.__dict__[name] = fields.read(self.__dict__, name, value)
             self.__pydantic_fields_set__.add(name)
@@ -160,7 +163,7 @@ class State(Node, BaseModel):
             self._store({name: read}, {name})
 
     def _assign_judged(self, name: str, value: Any) -> None:
-        spec = fields_of(type(self)).specs.get(name)
+        spec = self._fields_of().specs.get(name)
         fitting(value, spec)
         judged = self._judged(name, value)
         changes = self._differences(judged)
@@ -190,7 +193,6 @@ class State(Node, BaseModel):
         object.__setattr__(judged, "__pydantic_extra__", None)
         object.__setattr__(judged, "__pydantic_fields_set__", set(self.__pydantic_fields_set__))
         object.__setattr__(judged, "__pydantic_private__", copy.copy(self.__pydantic_private__))
-        tracker_of(judged)
         judged._spec = JUDGED
         cls.__pydantic_validator__.validate_assignment(judged, name, value)
         return judged
@@ -208,7 +210,7 @@ class State(Node, BaseModel):
 
     def _store(self, changes: dict[str, Any], assigned: set[str]) -> None:
         """Puts values into the model that are valid already, all or none."""
-        fields = fields_of(type(self))
+        fields = self._fields_of()
         new = assigned - self.__pydantic_fields_set__
         undo = (self.__pydantic_fields_set__.difference_update, new) if new else None
         tracked = {name: value for name, value in changes.items() if name in fields.names}
@@ -248,7 +250,7 @@ class State(Node, BaseModel):
         return [(name, held[name]) for name in self._names or () if name in held]
 
     def _adopt(self, take: Callable[[Any, str, Spec | None], Any]) -> None:
-        fields = fields_of(type(self))
+        fields = self._fields_of()
         held = self.__dict__
         for name in fields.names:
             value = held.get(name)
@@ -256,7 +258,7 @@ class State(Node, BaseModel):
                 held[name] = take(value, name, fields.specs[name])
 
     def _derive(self) -> dict[str, Any]:
-        fields = fields_of(type(self))
+        fields = self._fields_of()
         try:
             plain = _serialized(self, None if fields.whole else set(fields.derived))
         except Exception as exc:
@@ -306,11 +308,5 @@ class _Judged:
 JUDGED: Any = _Judged()
 
 
-def fields_of(cls: type[State]) -> Fields:
-    """What a class knows of its fields: made when it is defined, or with forward references when it is first used."""
-    fields = cls.__dict__.get("_fields")
-    if fields is None:
-        check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
-        fields = cls._fields = Fields(cls)
-        cls._names, cls._derives, cls._volatile = fields.names, fields.derives, fields.volatile
-    return fields
+_SET_TRACKER = vars(State)["_tracker"].__set__
+_UNSET = [vars(State)[name].__set__ for name in ("_parents", "_key", "_old", "_spec", "_sent")]
