@@ -1,6 +1,6 @@
 """Agents that say everything a producer can say, each with the runs that a client makes of it."""
 
-from . import endings, interrupts, messages, passed_on, state, streamed, structure
+from . import endings, interrupts, messages, passed_on, random_programs, state, streamed, structure
 from .endings import SECRET
 from .scenario import SCENARIOS, Scenario
 
@@ -12,6 +12,7 @@ __all__ = [
     "interrupts",
     "messages",
     "passed_on",
+    "random_programs",
     "state",
     "streamed",
     "structure",
