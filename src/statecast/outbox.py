@@ -187,7 +187,7 @@ class Outbox:
         return None
 
     def flush_now(self, *, compare: bool = True) -> None:
-        """Puts every pending change in the channel: the state, then activities, then the messages if they were edited.
+        """Puts every pending change in the channel: the state, then the messages if they were edited, then activities.
 
         Args:
             compare: compare the values whose changes Python does not show.
@@ -204,14 +204,15 @@ class Outbox:
             if taken is not None:
                 self._put_state(taken)
                 self._sent_state_at = now
+        # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
+        restated = self.messages.take() if self.messages.dirty else None
+        if restated is not None:
+            self._put({"type": "MESSAGES_SNAPSHOT", "messages": restated})
         for activity in self._activities.values() if compare else dict.fromkeys(changed):
             if activity is not None:
                 self._put_activity(activity, compare=compare)
         self._stale = False
         self._logged.clear()
-        restated = self.messages.take() if self.messages.dirty else None
-        if restated is not None:
-            self._put({"type": "MESSAGES_SNAPSHOT", "messages": restated})
 
     def close_lane(self, owner: str) -> None:
         """Closes what is open in a subagent's lane, before its own end."""
