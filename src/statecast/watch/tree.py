@@ -66,7 +66,7 @@ def _grow(tree: Tree, value: Any, pointer: str, marked: set[str], ways: dict[str
 
 def _wanted(value: dict[str, Any] | list[Any], names: set[str]) -> list[Any]:
     if isinstance(value, dict):
-        return [name for name in names if name in value]
+        return [name for name in sorted(names) if name in value]
     return sorted(int(name) for name in names if name.isdecimal() and int(name) < len(value))
 
 
