@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kit_agents import Counter, Planner
+from sse_starlette import EventSourceResponse
+
 from statecast import Agent, Run
 from statecast.stream.channel import Channel
 from statecast.testing import BrokenStream, open_run, run_agent_sync
@@ -82,6 +84,35 @@ def test_W6_nulls(corrupt, name):
     error = broken()
     assert error.rule == "W6"
     assert f"/{name}" in error.reason
+
+
+def test_W4_a_body_that_does_not_end(monkeypatch):
+    stream = EventSourceResponse._stream_response
+
+    async def endless(response: EventSourceResponse, send: Any) -> None:
+        async def most(message: Any) -> None:
+            if message.get("more_body", True):
+                await send(message)
+
+        await stream(response, most)
+
+    monkeypatch.setattr(EventSourceResponse, "_stream_response", endless)
+    error = broken()
+    assert error.rule == "W4"
+    assert "body" in error.reason
+
+
+def test_leaving_after_the_last_event_does_not_escape_judgement(corrupt):
+    corrupt.events(of("STATE_SNAPSHOT", lambda event: []))
+
+    async def story() -> None:
+        async with open_run(Agreeing) as live:
+            async for event in live:
+                if event.type.value == "RUN_FINISHED":
+                    break
+
+    with pytest.raises(BrokenStream, match=r"run\.state"):
+        asyncio.run(story())
 
 
 def test_W6_null_is_data_in_some_places():

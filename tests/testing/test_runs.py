@@ -170,6 +170,21 @@ def test_the_time_limit_of_the_app_is_an_option_of_its_own():
     assert result.ending.reason == "timeout"
 
 
+def test_what_is_sent_does_not_depend_on_the_clock():
+    class Turner(Agent):
+        async def run(self, run: Run) -> None:
+            for n in range(5):
+                run.state["n"] = n
+                for _ in range(10):
+                    await asyncio.sleep(0)
+
+    def sent(**options: Any) -> list[str]:
+        return run_agent_sync(Turner, **options).types
+
+    assert sent() == ["RUN_STARTED", "STATE_SNAPSHOT", *["STATE_DELTA"] * 4, "RUN_FINISHED"]
+    assert sent(state_interval=5) == ["RUN_STARTED", "STATE_SNAPSHOT", "STATE_DELTA", "RUN_FINISHED"]
+
+
 def test_an_unknown_option_is_an_error():
     with pytest.raises(TypeError, match="colour"):
         run_agent_sync(Planner, colour="red")

@@ -172,6 +172,16 @@ def test_the_other_commands_do_not_need_the_extra():
     assert "watch" in done.stdout
 
 
+def test_tool_calls_that_are_left_to_the_client_are_named():
+    class Caller(Agent):
+        async def run(self, run: Run) -> None:
+            async with run.tool_call("open_page", {}):
+                pass
+
+    with serve(Caller().app()) as server:
+        assert "tool     left to the client: open_page" in watch(server.url).stdout
+
+
 def test_lone_surrogates_and_escape_codes_are_harmless():
     class Odd(Agent):
         async def run(self, run: Run) -> None:

@@ -28,7 +28,7 @@ class Frames:
     """Takes the bytes as they arrive, however they are cut, and gives the events in them as parsed JSON.
 
     A frame is one line `data: {…}` that holds one JSON object, and an empty line. Comments (lines that begin with `:`) may
-    stand between frames. Lines end with LF; the text is UTF-8. Anything else raises `FrameError`.
+    stand anywhere. Lines end with LF; the text is UTF-8. Anything else raises `FrameError`.
     """
 
     def __init__(self) -> None:
@@ -83,8 +83,6 @@ class Frames:
             self._number += 1
             return self._event(data)
         if line.startswith(b":"):
-            if self._data is not None:
-                self._fail("a comment stands within a frame", line)
             self._commented = True
             return None
         if not line.startswith(b"data:"):

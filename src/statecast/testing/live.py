@@ -40,6 +40,7 @@ async def run_url(
         RunTimeout: (an `AssertionError`) the run took longer than `timeout`.
         httpx.TransportError: the server cannot be reached.
     """
+    __tracebackhide__ = True
     async with open_url(url, input, headers=headers, timeout=timeout, strict=strict) as live:
         async for _ in live:
             pass
@@ -138,6 +139,7 @@ class RemoteRun(LiveStream):
         await self._stack.aclose()
 
     async def _finish(self) -> None:
+        __tracebackhide__ = True
         self._transcript.close()
 
 

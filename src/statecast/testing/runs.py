@@ -77,6 +77,7 @@ async def run_agent(
         BrokenStream: (an `AssertionError`) the stream is not what it must be; the text lists the events.
         RunTimeout: (an `AssertionError`) the run took longer than `timeout`.
     """
+    __tracebackhide__ = True  # pytest: the test's own line, not ours
     async with open_run(
         agent,
         text,
@@ -101,11 +102,18 @@ async def run_agent(
 
 def run_agent_sync(agent: Agent[Any] | type[Agent[Any]], text: str | None = None, **arguments: Any) -> RunResult:
     """`run_agent` for tests that are not `async`. The next run of its result is `asyncio.run(result.resume(…))`."""
+    __tracebackhide__ = True
+    if _loop_runs():
+        raise RuntimeError("an event loop runs here already: use `await run_agent(…)`")
+    return asyncio.run(run_agent(agent, text, **arguments))
+
+
+def _loop_runs() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(run_agent(agent, text, **arguments))
-    raise RuntimeError("an event loop runs here already: use `await run_agent(…)`")
+        return False
+    return True
 
 
 def open_run(
@@ -217,6 +225,7 @@ class LiveRun(LiveStream):
             await self._settle(self._exchange)
 
     async def _finish(self) -> None:
+        __tracebackhide__ = True
         assert self._exchange is not None
         await self._settle(self._exchange)
         ending = self._probe.ending
@@ -234,6 +243,7 @@ class LiveRun(LiveStream):
             raise RunTimeout(f"the run went on {limit:g} s after its stream had ended", self.payloads)
 
     def _compare(self) -> None:
+        __tracebackhide__ = True
         probe, replica = self._probe, self._transcript.replica
         error = None if probe.ending is None else probe.ending.error
         if probe.ending is None or (error is not None and error.code in _UNWRITABLE):

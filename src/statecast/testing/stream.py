@@ -67,6 +67,7 @@ class LiveStream:
         return self
 
     async def __anext__(self) -> Event:
+        __tracebackhide__ = True
         while (event := None if self._left else self._transcript.next()) is None:
             if self._ended:
                 raise StopAsyncIteration
@@ -136,6 +137,7 @@ class LiveStream:
             raise BrokenStream(f"the content type is {kind!r}, not text/event-stream", "W2")
 
     async def _bounded(self, waiting: Awaitable[T], what: str) -> T:
+        __tracebackhide__ = True
         limit = asyncio.timeout_at(self._deadline)
         try:
             async with limit:

@@ -76,6 +76,7 @@ class Transcript:
 
     def next(self) -> Event | None:
         """Judges the next event of the bytes so far; `None` when there is none. Raises `BrokenStream`."""
+        __tracebackhide__ = True
         while self._waiting:
             event = self.take(self._waiting.popleft())
             if event is not None:
@@ -86,6 +87,7 @@ class Transcript:
 
     def take(self, payload: dict[str, Any]) -> Event | None:
         """Judges one event in wire form; `None` when a consumer drops it. Raises `BrokenStream`."""
+        __tracebackhide__ = True
         self.payloads.append(payload)
         if self.strict:
             for name, member in payload.items():
@@ -112,6 +114,7 @@ class Transcript:
 
     def close(self) -> None:
         """Says that the stream has ended. Raises `BrokenStream` when it was truncated."""
+        __tracebackhide__ = True
         try:
             self._frames.close()
             self.applied.extend(self.replica.close())
@@ -121,6 +124,7 @@ class Transcript:
             raise self._broken(str(error), getattr(error, "rule", None)) from error
 
     def _apply(self, payload: dict[str, Any]) -> None:
+        __tracebackhide__ = True
         before = len(self.replica.warnings)
         try:
             self.applied.extend(self.replica.apply(payload))
@@ -130,6 +134,7 @@ class Transcript:
             raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}")
 
     def _check_rules(self, event: dict[str, Any]) -> None:
+        __tracebackhide__ = True
         if event["type"] == "RUN_STARTED" and len(self.payloads) == 1 and event["runId"] != self.sent.get("runId"):
             raise self._broken(f"RUN_STARTED has the runId {event['runId']!r}, which is not the input's", "L2")
         if self._rules is None:

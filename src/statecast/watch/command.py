@@ -142,6 +142,8 @@ async def _run(
     url: str, sent: dict[str, Any], held: list[dict[str, Any]], view: View, headers: Mapping[str, str]
 ) -> RunResult:
     async with open_input(url, sent, held, headers=headers) as live:
+        if live.http_status != 200:
+            return live.result()
         with view.showing(live):
             ticker = asyncio.create_task(_tick(view))
             try:
