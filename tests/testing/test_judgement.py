@@ -5,10 +5,9 @@ import json
 from typing import Any
 
 import pytest
-
-from kit_agents import Counter, Planner
 from sse_starlette import EventSourceResponse
 
+from kit_agents import Counter, Planner
 from statecast import Agent, Run
 from statecast.stream.channel import Channel
 from statecast.testing import BrokenStream, open_run, run_agent_sync

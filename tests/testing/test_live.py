@@ -57,9 +57,7 @@ def test_an_input_is_sent_as_it_is(input):
 
 
 def test_a_null_state_of_a_model_is_sent():
-    given = RunAgentInput(
-        thread_id="t", run_id="r", state=None, messages=[], tools=[], context=[], forwarded_props={}
-    )
+    given = RunAgentInput(thread_id="t", run_id="r", state=None, messages=[], tools=[], context=[], forwarded_props={})
     with canned(chunked(STARTED + FINISHED)) as server:
         assert run(server.url, given).state is None
     assert json.loads(server.requests[0][1])["state"] is None
