@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import textwrap
+import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +92,46 @@ def test_every_module_imports_without_the_extras(environment: Path, tmp_path: Pa
     )
     assert done.returncode == 0, done.stderr
     assert {"statecast.agent", "statecast.testing", "statecast.cli", "statecast.demo"} <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [(["serve", "statecast.demo:Planner", "--inspector"], "inspector"), (["watch", "http://127.0.0.1:1/"], "client")],
+)
+def test_what_needs_an_extra_names_it(arguments: list[str], extra: str, environment: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [environment / "statecast", *arguments], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+    )
+    assert done.returncode != 0
+    assert re.search(rf"pip install ['\"]statecast\[{extra}\]", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demo_needs_no_extra(environment: Path, tmp_path: Path) -> None:
+    env = {"PATH": f"{environment}:/usr/bin:/bin", "STATECAST_PORT": "0"}
+    with process([environment / "statecast", "demo"], env=env, cwd=tmp_path) as served:
+        urllib.request.urlopen(f"{served.url}/health", timeout=10).close()
+    assert "statecast[inspector]" in served.output
+
+
+def test_a_type_checker_sees_the_types(wheel: Path, tmp_path: Path) -> None:
+    """`py.typed` is there and does its work: a mistake in an author's code is found by way of the installed package."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    agent = tmp_path / "counting.py"
+    agent.write_text(AGENT)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    env.pop("MYPYPATH", None)
+    check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file="]
+    right = subprocess.run(
+        [*check, agent], capture_output=True, text=True, timeout=240, cwd=tmp_path, env=env, check=False
+    )
+    assert right.returncode == 0, right.stdout
+    agent.write_text(AGENT.replace("run.state.count += 1", "run.state.cuont += 1"))
+    wrong = subprocess.run(
+        [*check, agent], capture_output=True, text=True, timeout=240, cwd=tmp_path, env=env, check=False
+    )
+    assert '"Tally" has no attribute "cuont"' in wrong.stdout
 
 
 def test_an_agent_runs_from_the_wheel(environment: Path, tmp_path: Path) -> None:
