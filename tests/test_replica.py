@@ -153,6 +153,18 @@ def test_the_state_shares_nothing_with_events_or_input() -> None:
     assert replica.state["added"] == {"k": 1}
 
 
+def test_a_state_that_was_read_stays_as_it_was() -> None:
+    replica = fed(RUN, snapshot({"list": [1]}))
+    first = replica.state
+    assert replica.state is first
+    replica.apply(delta(add("/list/-", 2), add("/n", 1)))
+    assert first == {"list": [1]}
+    assert replica.state == {"list": [1, 2], "n": 1}
+    replica.state["list"].append("mine")
+    replica.apply(delta(add("/list/-", 3)))
+    assert replica.state == {"list": [1, 2, 3], "n": 1}
+
+
 # Messages, and what an application gets
 
 

@@ -7,7 +7,6 @@ sequence is verified, and then the event changes the state or the messages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 from typing import Any, Literal
 
 from ag_ui.core import Event, Interrupt, Message, RunErrorEvent, RunFinishedEvent
@@ -15,6 +14,7 @@ from pydantic import BaseModel
 
 from .conversation import Conversation
 from .errors import SequenceError
+from .reduction import copy_json
 from .state import MISSING
 from .stream.chunks import Expander
 from .stream.patch import PatchFailed, apply_patch
@@ -62,7 +62,9 @@ class Replica:
         self.interrupts: list[Interrupt] = []
         self.outcome: Literal["success", "interrupt", "cancelled"] | None = None
         self.error: RunErrorEvent | None = None
-        self._state = {} if state is MISSING else deepcopy(state)
+        self._state = {} if state is MISSING else copy_json(state)
+        # A copy of it for those who read it; MISSING until somebody does.
+        self._shown: Any = MISSING
         self._conversation = Conversation(messages, on_warning=self.warnings.append)
         self._version = protocol_version
         self._sequence = Sequence(None, side="consumer")
@@ -71,8 +73,10 @@ class Replica:
 
     @property
     def state(self) -> Any:
-        """The state as plain JSON values."""
-        return self._state
+        """The state as plain JSON values: a copy, which later events leave as it is."""
+        if self._shown is MISSING:
+            self._shown = copy_json(self._state)
+        return self._shown
 
     @property
     def messages(self) -> list[Message]:
@@ -128,10 +132,12 @@ class Replica:
     def _reduce(self, event: dict[str, Any]) -> None:
         match event["type"]:
             case "STATE_SNAPSHOT":
-                self._state = deepcopy(event["snapshot"])
+                self._state = copy_json(event["snapshot"])
+                self._shown = MISSING
             case "STATE_DELTA":
                 try:
-                    self._state = apply_patch(self._state, event["delta"])
+                    self._state = apply_patch(self._state, event["delta"], in_place=True)
+                    self._shown = MISSING
                 except PatchFailed as error:
                     self.warnings.append(f"STATE_DELTA: the patch does not fit the state, which stays: {error}")
             case "RUN_STARTED":

@@ -43,14 +43,18 @@ def ends_as_object(ops: list[dict[str, Any]]) -> bool:
     return True
 
 
-def apply_patch(document: Any, ops: list[dict[str, Any]]) -> Any:
-    """A new document, the old one with the patch applied. Shares nothing with either.
+def apply_patch(document: Any, ops: list[dict[str, Any]], *, in_place: bool = False) -> Any:
+    """The document with a patch applied, all or nothing (D4). Shares nothing with the patch.
+
+    Args:
+        in_place: change `document` itself, which costs what the patch costs and not what the document does. Use what is
+            returned all the same: the root may be another.
 
     Raises:
-        PatchFailed: an operation does not fit; the old document is unchanged (D4).
+        PatchFailed: an operation does not fit; the document is as it was.
     """
     try:
-        return jsonpatch.apply_patch(document, ops, in_place=False)
+        return jsonpatch.JsonPatch(ops).apply(document, in_place=in_place, atomic=in_place)
     except Exception as error:
         # Besides its own exceptions the library lets some TypeErrors and others through, for odd documents.
         raise PatchFailed(f"{type(error).__name__}: {error}") from None
