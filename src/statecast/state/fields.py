@@ -35,6 +35,7 @@ class Fields:
         specs: tracked field -> what may stand in a container that is its value.
         readers: field -> how a new value is read, for those that can be read alone.
         frozen: the fields that cannot be assigned.
+        atoms: tracked field -> the JSON type whose values need no reading, where nothing else judges.
     """
 
     def __init__(self, cls: type[BaseModel]) -> None:
@@ -70,6 +71,9 @@ class Fields:
                 self.frozen.add(member.name)
             elif not schemas.has_functions(member.schema, informed=True):
                 self.readers[member.name] = Reader(member.schema, schemas, config)
+        self.atoms = {
+            name: reader.atom for name, reader in self.readers.items() if reader.atom and name in self.names and not self.judged
+        }
         self.derives = bool(self.derived) or self.whole
         self.volatile = self.derives and changeable
 

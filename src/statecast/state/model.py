@@ -17,7 +17,7 @@ from .mutations import edit, put, touched
 from .nodes import Schemas
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
-from .settling import settle
+from .settling import is_safe, settle
 from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, Tracker, acquire
 from .values import ATOMS, check
 
@@ -54,6 +54,7 @@ class State(Node, BaseModel):
     model_config = ConfigDict(validate_assignment=True, validate_default=True, allow_inf_nan=False)
 
     _fields: ClassVar[Fields | None] = None
+    _atoms: ClassVar[dict[str, type]] = {}
 
     if not TYPE_CHECKING:
 
@@ -95,7 +96,7 @@ class State(Node, BaseModel):
         if fields is None:
             check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
             fields = cls._fields = Fields(cls)
-            cls._names, cls._derives, cls._volatile = fields.names, fields.derives, fields.volatile
+            cls._names, cls._derives, cls._volatile, cls._atoms = fields.names, fields.derives, fields.volatile, fields.atoms
         return cast(Fields, fields)
 
     @classmethod
@@ -119,6 +120,15 @@ class State(Node, BaseModel):
         # Hidden, as a visible one would turn off the checks of attribute names in every subclass.
 
         def __setattr__(self, name: str, value: Any) -> None:
+            if type(value) is self._atoms.get(name) and self._spec is LINKED and name in self.__pydantic_fields_set__:
+                # The quick way of what follows, for a value that needs no reading.
+                if is_safe(value):
+                    tracker = acquire(self)
+                    try:
+                        put(tracker, self, name, value)
+                    finally:
+                        tracker.release()
+                    return
             if name in _SLOTS:
                 object.__setattr__(self, name, value)
             elif name in type(self).__pydantic_fields__:
@@ -214,13 +224,7 @@ class State(Node, BaseModel):
         new = assigned - self.__pydantic_fields_set__
         undo = (self.__pydantic_fields_set__.difference_update, new) if new else None
         tracked = {name: value for name, value in changes.items() if name in fields.names}
-        if len(tracked) == 1 and undo is None and type(value := next(iter(tracked.values()))) in ATOMS:
-            tracker = acquire(self)
-            try:
-                put(tracker, self, next(iter(tracked)), value)
-            finally:
-                tracker.release()
-        elif tracked or undo:
+        if tracked or undo:
             edit(self, tracked, fields.specs, undo)
         self.__pydantic_fields_set__.update(new)
         if len(tracked) < len(changes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from math import isfinite
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -16,7 +17,7 @@ __all__ = ["Reader", "fitting", "is_read_as", "kept", "validator"]
 
 logger = logging.getLogger("statecast.state")
 
-_ATOMS: dict[str, type] = {"str": str, "int": int, "bool": bool}
+_ATOMS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 _FREE = {"type", "strict", "metadata", "ref"}
 
 
@@ -26,6 +27,9 @@ class Reader:
     Args:
         schema: the node of the type.
         config: the core configuration of the model in which it stands.
+
+    Attributes:
+        atom: `str`, `int`, `float` or `bool` if finite values of exactly that type need no reading.
     """
 
     def __init__(self, schema: Schema, schemas: Schemas, config: Schema) -> None:
@@ -35,13 +39,13 @@ class Reader:
             all(node["type"] in ("default", "nullable", "definition-ref") for node in outer) and last.keys() <= _FREE
         )
         texts = any(key.startswith("str_") for key in config)
-        self._atom = _ATOMS.get(last["type"]) if plain and not texts else None
+        self.atom = _ATOMS.get(last["type"]) if plain and not texts else None
         self._classes = _declared(schema, schemas)
 
     def __call__(self, value: Any, spec: Spec | None) -> Any:
         """The value to store; `spec` is that of a container at this place. Raises `ValidationError` or `StateError`."""
         cls = type(value)
-        if cls is self._atom or fitting(value, spec):
+        if (cls is self.atom and (cls is not float or isfinite(value))) or fitting(value, spec):
             return value
         read = self._validator.validate_python(value)
         if read is not value:

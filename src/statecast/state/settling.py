@@ -15,7 +15,7 @@ from .values import ATOMS, SAFE
 if TYPE_CHECKING:
     from .model import State
 
-__all__ = ["settle"]
+__all__ = ["is_safe", "settle"]
 
 M = TypeVar("M", bound="State")
 
@@ -38,26 +38,32 @@ def settle(model: M) -> M:
     return model
 
 
+def is_safe(value: Any) -> bool:
+    """Whether a value is JSON as it is, and needs no warning."""
+    cls = type(value)
+    if cls is int:
+        return bool(-SAFE <= value <= SAFE)
+    return cls in ATOMS or (cls is float and isfinite(value))
+
+
 def _simple(model: State) -> list[str] | None:
     """The quick way for a model that holds JSON of one level: new lists and dicts of atoms. `None`: it holds other things."""
     fields = model._fields_of()
     held = model.__dict__
     found: list[str] = []
     for name in fields.names:
-        value = held.get(name)
-        cls = type(value)
-        if cls in ATOMS:
-            if cls is int and not -SAFE <= value <= SAFE:
-                return None
-        elif cls is list or cls is dict:
-            for item in value if cls is list else value.values():
-                if type(item) not in ATOMS or (type(item) is int and not -SAFE <= item <= SAFE):
-                    return None
-            if cls is dict and not all(type(key) is str for key in value):
-                return None
-            found.append(name)
-        elif cls is not float or not isfinite(value):
+        value: Any = held.get(name)
+        if is_safe(value):
+            continue
+        if type(value) is list:
+            items: Any = value
+        elif type(value) is dict and all(type(key) is str for key in value):
+            items = value.values()
+        else:
             return None
+        if not all(map(is_safe, items)):
+            return None
+        found.append(name)
     if len(found) > 1 and len({id(held[name]) for name in found}) < len(found):
         return None
     reference = weakref.ref(model) if found else None
