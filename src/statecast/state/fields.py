@@ -72,7 +72,9 @@ class Fields:
             elif not schemas.has_functions(member.schema, informed=True):
                 self.readers[member.name] = Reader(member.schema, schemas, config)
         self.atoms = {
-            name: reader.atom for name, reader in self.readers.items() if reader.atom and name in self.names and not self.judged
+            name: reader.atom
+            for name, reader in self.readers.items()
+            if reader.atom and name in self.names and not self.judged
         }
         self.derives = bool(self.derived) or self.whole
         self.volatile = self.derives and changeable

@@ -96,7 +96,12 @@ class State(Node, BaseModel):
         if fields is None:
             check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
             fields = cls._fields = Fields(cls)
-            cls._names, cls._derives, cls._volatile, cls._atoms = fields.names, fields.derives, fields.volatile, fields.atoms
+            cls._names, cls._derives, cls._volatile, cls._atoms = (
+                fields.names,
+                fields.derives,
+                fields.volatile,
+                fields.atoms,
+            )
         return cast(Fields, fields)
 
     @classmethod
