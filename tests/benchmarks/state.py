@@ -1,8 +1,8 @@
-"""What one edit of a state costs, with its encoded patch, for states of 100 to 100,000 items: `python tests/benchmarks/state.py`.
+"""What one edit of a state costs, with its encoded patch, for states of 100 to 100,000 items.
 
-Prints microseconds, growth with the size, patch bytes beside jsonpatch's and (with Node and fast-json-patch) beside those of
-fast-json-patch's `compare`, the ratio to `deepcopy` and `make_patch`, and memory. Sizes are interleaved, as machines change their
-speed while they run; the numbers are the best and the median of all rounds.
+`python tests/benchmarks/state.py` prints microseconds, growth with the size, patch bytes beside jsonpatch's and (with Node)
+beside those of fast-json-patch's `compare`, the ratio to `deepcopy` and `make_patch`, and memory. Sizes are interleaved, as
+machines change their speed while they run; the numbers are the best and the median of all rounds.
 """
 
 from __future__ import annotations
@@ -27,14 +27,7 @@ from statecast.state import Delta, Document, Snapshot, TrackedDict, TrackedList
 
 Edit = Callable[[Any, int], None]
 SIZES = (100, 1_000, 10_000, 100_000)
-NODE_MODULES = Path(__file__).parents[1] / "interop"
-COMPARE = """
-const { compare } = require("fast-json-patch");
-let text = ""; process.stdin.on("data", (part) => (text += part)).on("end", () => {
-  const sizes = JSON.parse(text).map(([one, two]) => Buffer.byteLength(JSON.stringify(compare(one, two))));
-  console.log(JSON.stringify(sizes));
-});
-"""
+SCRIPT = Path(__file__).parents[1] / "interop" / "patches.mjs"
 
 
 def card(number: int) -> dict[str, Any]:
@@ -150,18 +143,15 @@ def patch_sizes(size: int) -> dict[str, tuple[int, int, int, int | None]]:
 
 
 def compared(pairs: list[tuple[Any, Any]]) -> list[int] | None:
+    """Bytes of fast-json-patch's patches, `None` where Node or the library is missing."""
+    lines = "\n".join(json.dumps({"before": before, "after": after}) for before, after in pairs)
     try:
-        answer = subprocess.run(
-            ["node", "-e", COMPARE],
-            input=json.dumps(pairs),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd=NODE_MODULES,
-        )
+        answer = subprocess.run(["node", str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return json.loads(answer.stdout) if answer.returncode == 0 else None
+    if answer.returncode:
+        return None
+    return [json.loads(line)["bytes"] for line in answer.stdout.splitlines()]
 
 
 def whole_compare(size: int) -> float:
@@ -195,7 +185,8 @@ def main() -> None:
     times, floor = measure(options.rounds)
     base, base_median = min(floor), median(floor)
     print(
-        f"Python {sys.version.split()[0]}; bare assignment and one encoded operation: best {base:.2f} us, median {base_median:.2f}"
+        f"Python {sys.version.split()[0]}; bare assignment and one encoded operation: "
+        f"best {base:.2f} us, median {base_median:.2f}"
     )
     print(
         f"\n{'edit':<10}"
@@ -216,9 +207,8 @@ def main() -> None:
     print(f"\ndeepcopy + make_patch at 10,000 items: {theirs / 1000:.0f} ms, {theirs / ours:,.0f} times one leaf edit")
     plain, tracked = memory(10_000)
     print(f"memory per item (a dict and a list): plain {plain:.0f} bytes, tracked {tracked:.0f}")
-    print(
-        f"empty containers: dict {sys.getsizeof({})} -> {sys.getsizeof(TrackedDict())}, list {sys.getsizeof([])} -> {sys.getsizeof(TrackedList())}"
-    )
+    sizes = [sys.getsizeof(made) for made in ({}, TrackedDict(), [], TrackedList())]
+    print("empty containers: dict {} -> {}, list {} -> {}".format(*sizes))
 
 
 if __name__ == "__main__":

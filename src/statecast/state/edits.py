@@ -27,7 +27,7 @@ MANY = 256
 OVERHEAD = 30
 """Bytes of an operation besides its path and its value, about."""
 SIMPLE = 8
-"""So many items appended are written without asking whether the whole list is shorter: it would be by a few bytes at most."""
+"""So many appended items or touched keys are written one by one, even if the whole container were a few bytes shorter."""
 
 
 class Changes(Images):
@@ -87,14 +87,10 @@ class Changes(Images):
         """Appends the operations that bring the consumer's copy of `node`, which is at `path`, up to date."""
         if id(node) in self.rewrite:
             self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
-            return
-        start = len(self.ops)
-        if isinstance(node, list):
+        elif isinstance(node, list):
             self._write_list(node, path)
         else:
             self._write_members(node, path)
-        if len(self.ops) - start > 1 and path:
-            self._choose_shorter(start, node, path)
 
     def change(self, path: str, old: Any, new: Any) -> None:
         """One stored value gave way to another; `MISSING` is no value."""
@@ -123,6 +119,7 @@ class Changes(Images):
         raw = node._raw()
         names = node._names
         record = node._old
+        start = len(self.ops)
         if record is not None:
             for key, old in record.items():
                 name = key if names is None else names.get(key)
@@ -138,6 +135,8 @@ class Changes(Images):
                         self._write_child(child, f"{path}/{pointer.escape(name)}")
         if node._derives:
             self._write_derived(node._sent or {}, self.derived_now(node), path)
+        if record is not None and len(record) > SIMPLE and path:
+            self._choose_shorter(start, node, path)
 
     def _write_derived(self, sent: dict[str, Any], now: dict[str, Any], path: str) -> None:
         if sent is not now:
@@ -174,6 +173,7 @@ class Changes(Images):
 
     def _write_script(self, hunks: list[Hunk], node: Any, path: str, whole: set[int]) -> bool:
         """Writes what the hunks need. Returns whether anything more can be written: `False` after a replacement of all."""
+        start = len(self.ops)
         steps = script(hunks, node, self.equal, whole)
         if len(steps) > MANY and self._is_longer(steps, node, path):
             self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
@@ -185,7 +185,7 @@ class Changes(Images):
                 self.ops.append({"op": op, "path": f"{path}/{index}"})
             else:
                 self.ops.append({"op": op, "path": f"{path}/{index}", "value": self.plain(node[index])})
-        return True
+        return len(steps) < 2 or not self._choose_shorter(start, node, path)
 
     def _is_longer(self, steps: list[Step], node: Any, path: str) -> bool:
         """Whether these operations are longer than the whole list, if each of them writes a whole item."""
@@ -234,13 +234,15 @@ class Changes(Images):
         elif child.sent is not None and child.sent != child.text:
             self.change_plain(path, child.plain_sent(), child.plain())
 
-    def _choose_shorter(self, start: int, node: Any, path: str) -> None:
+    def _choose_shorter(self, start: int, node: Any, path: str) -> bool:
         """Puts one `replace` of the whole node in the place of the operations since `start` if it is shorter than they are."""
         length = len(encode(self.ops[start:]))
         if weight(node, length) < length:
             whole = [{"op": "replace", "path": path, "value": self.plain(node)}]
             if len(encode(whole)) < length:
                 self.ops[start:] = whole
+                return True
+        return False
 
 
 def alike(old: Node, new: Node) -> bool:

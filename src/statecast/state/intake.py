@@ -48,7 +48,7 @@ class Intake:
     """
 
     __slots__ = (
-        *("_existing", "_foreign", "_fresh", "_known", "_links", "_models", "_open", "_path"),
+        *("_deepest", "_existing", "_foreign", "_fresh", "_known", "_links", "_models", "_open", "_path"),
         *("height", "node", "tracker"),
     )
 
@@ -57,6 +57,7 @@ class Intake:
         self.tracker = tracker
         self.height = 0
         self._path: list[Any] = []
+        self._deepest: tuple[Any, ...] = ()
         self._open: list[int] = []
         # One plain object met twice becomes one tracked container. The object is kept, as its id must stay its own.
         self._known: dict[int, tuple[Any, Node]] = {}
@@ -91,6 +92,7 @@ class Intake:
         if self.height or self._existing:
             depth = 0 if self.node is None else depth_of(self.node)
             if depth + self.height > DEPTH:
+                self._path = list(self._deepest)
                 raise self._error(TOO_DEEP)
             if self._existing:
                 self._check_existing(depth)
@@ -159,6 +161,7 @@ class Intake:
             depth += 1
         if depth > self.height:
             self.height = depth
+            self._deepest = tuple(self._path)
         self._open.append(id(value))
         node: Any
         members: Any

@@ -89,6 +89,8 @@ def refusal(value: Any) -> str:
         return f"the class {value.__qualname__} is not JSON"
     if callable(value):
         return f"a {name} is not JSON"
+    if hasattr(value, "tolist"):
+        return f"a {name} is not JSON: use its .tolist()"
     if hasattr(value, "__iter__") or hasattr(value, "__aiter__"):
         return f"a {name} is not JSON: make it a list or a dict first"
     return f"a {name} is not JSON"
@@ -111,6 +113,8 @@ def immutable(value: Any) -> Any:
         return float.__pos__(value)
     if isinstance(value, tuple):
         return [item if type(item) in ATOMS else immutable(item) for item in value]
+    if isinstance(value, PurePath):
+        return PurePath.__str__(value)
     if kind_of(type(value)) != IMMUTABLE:
         raise StateError(refusal(value))
     try:
