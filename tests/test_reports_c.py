@@ -49,8 +49,12 @@ class Run:
 
     def next_input(self) -> Any:
         """What the client sends with its next run."""
-        messages = [one.model_dump(mode="json", by_alias=True) for one in self.client.messages if one.role != "activity"]
-        read, warnings = read_input(read_json(json.dumps({"threadId": "t", "runId": "next", "messages": messages}).encode()))
+        messages = [
+            one.model_dump(mode="json", by_alias=True) for one in self.client.messages if one.role != "activity"
+        ]
+        read, warnings = read_input(
+            read_json(json.dumps({"threadId": "t", "runId": "next", "messages": messages}).encode())
+        )
         assert warnings == []
         return read
 
@@ -124,7 +128,10 @@ def test_E10_arguments_of_parallel_calls_stay_apart(chunks: bool) -> None:
     pieces = [("a", '{"x":'), ("b", '{"y":'), ("a", " 1}"), ("b", " 2}")]
     if chunks:
         run.send(
-            *({"type": "TOOL_CALL_CHUNK", "toolCallId": id, "toolCallName": "f", "delta": delta} for id, delta in pieces)
+            *(
+                {"type": "TOOL_CALL_CHUNK", "toolCallId": id, "toolCallName": "f", "delta": delta}
+                for id, delta in pieces
+            )
         )
     else:
         run.send(*({"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": "f"} for id in "ab"))
