@@ -86,6 +86,7 @@ class Connection:
             raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.comments: list[str] = []
+        self._stream: Iterator[dict[str, Any]] | None = None
         self.ended = False
         self.status = 0
         self.headers: dict[str, str] = {}
@@ -139,19 +140,19 @@ class Connection:
         self.read_head()
         if self.headers.get("transfer-encoding") == "chunked" and method != "HEAD":
             while size := int(self._until(b"\r\n"), 16):
-                yield self._exactly(size)
+                piece = self._exactly(size)
                 self._exactly(2)
+                yield piece
             self._exactly(2)
         elif method != "HEAD" and self.status != 204:
             yield self._exactly(int(self.headers["content-length"]))
         self.ended = True
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The protocol events as they arrive: each once, also when this is called again. Fails for anything that is not a
-        frame of the protocol (W2)."""
-        if self._events is None:
-            self._events = self._read_events()
-        return self._events
+        """The protocol events as they arrive, each once. Fails for anything that is not a frame of the protocol (W2)."""
+        if self._stream is None:
+            self._stream = self._read_events()
+        return self._stream
 
     def _read_events(self) -> Iterator[dict[str, Any]]:
         self.read_head()

@@ -257,7 +257,7 @@ class Agent(Generic[S]):
         chosen = Options(**options)
         async with self.running():
             execution = Execution(self, prepare(self, data, debug=chosen.debug), chosen)
-            execution.start()
+            execution.open()
             try:
                 async with aclosing(execution.frames()) as chunks:
                     async for chunk in chunks:

@@ -29,7 +29,7 @@ class Conversation(Reduction, MutableSequence[Message]):
     message that is changed in place is not sent.
 
     Args:
-        messages: the messages so far. They are not copied.
+        messages: the messages so far, `ag_ui` models (not copied) or wire dicts.
         debug: remember what was read, so that `changed_in_place` can tell.
         on_change: called when an edit, or `restate`, makes the conversation dirty.
         on_warning: told what an event could not do, such as content for a message that is gone.
@@ -37,7 +37,7 @@ class Conversation(Reduction, MutableSequence[Message]):
 
     def __init__(
         self,
-        messages: Iterable[Message] = (),
+        messages: Iterable[Message | dict[str, Any]] = (),
         *,
         debug: bool = False,
         on_change: Callable[[], None] | None = None,

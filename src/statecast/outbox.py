@@ -10,10 +10,12 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Protocol
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from .conversation import Conversation
 from .errors import AgentError, RunEnded, SequenceError, StateError
@@ -33,6 +35,25 @@ MAX_EVENT = 8 * 2**20
 WARN_EVENT = 2**20
 COMPARE_SECONDS = 0.25
 """How often values that Python cannot track are compared while nothing else happens."""
+
+
+class Pieces:
+    """An item whose text is written piece by piece, and what is the same for every piece."""
+
+    __slots__ = ("append", "epoch", "head", "id", "open", "tail", "type")
+
+    def __init__(self, id: str, open: Container[str], head: bytes, tail: bytes, type: str) -> None:
+        self.id = id
+        self.open = open
+        self.head = head
+        self.tail = tail
+        self.type = type
+        self.epoch = -1
+        self.append: Callable[[str], None] = _nowhere
+
+
+def _nowhere(delta: str) -> None:
+    raise AssertionError("a piece of text before its item was found")
 
 
 class TrackedActivity(Protocol):
@@ -89,6 +110,9 @@ class Outbox:
         # What changed, in any thread; `None` is the state. A deque, as its ends are safe to use from all of them.
         self._changed: deque[TrackedActivity | None] = deque()
         self._stale = False
+        # Nothing but more text can be due: `write` may take the short way.
+        self._calm = False
+        self._epoch = 0
         self._holding = 0
         self._hold_lock = threading.Lock()
         self._sent_state_at = 0.0
@@ -102,9 +126,13 @@ class Outbox:
 
     # What the run and its scopes send
 
-    def begin(self, event: dict[str, Any]) -> None:
-        """Sends RUN_STARTED, before anything else (L1)."""
-        self._put(event)
+    def begin(self, event: dict[str, Any], sent: bytes) -> None:
+        """Takes note of RUN_STARTED, whose frame the reader has written (L1)."""
+        self.sequence.advance(event)
+        self.messages.apply(event)
+        self.channel.count(sent)
+        if self._observe is not None:
+            self._observe(event["type"], len(sent))
 
     async def send(self, event: dict[str, Any]) -> None:
         """Sends an event of the author, after the state that it may speak of.
@@ -116,8 +144,45 @@ class Outbox:
         self._flush_due()
         for one in self._expander.feed(event):
             self._put(one)
+        self._settle()
         if self.channel.due:
             await self.channel.turn()
+
+    def pieces(self, event: dict[str, Any], id: str) -> Pieces:
+        """The stream of an item that was started, for `write`.
+
+        Args:
+            event: a content event of the item, without its `delta`.
+            id: the item's id.
+        """
+        head, comma, tail = frame({**event, "delta": "\0"}).partition(b'"\\u0000"')
+        assert comma
+        return Pieces(id, self.sequence.open_ids(event["type"]), head, tail, event["type"])
+
+    def write(self, pieces: Pieces, delta: str) -> bool:
+        """Sends a piece of text by a short way: its rule is one look-up, its frame is made of bytes that are ready.
+
+        Returns:
+            False if more than this piece may be due. It was not sent then: `send` it.
+        """
+        if self._changed or not self._calm or pieces.id not in pieces.open:
+            return False
+        if pieces.epoch != self._epoch:
+            # The messages were restated: the conversation may hold another message under this id.
+            append = self.messages.collector(pieces.id)
+            if append is None:
+                return False
+            pieces.append = append
+            pieces.epoch = self._epoch
+        try:
+            encoded = pieces.head + to_json(delta) + pieces.tail
+        except PydanticSerializationError:
+            return False
+        pieces.append(delta)
+        self.channel.put(encoded)
+        if self._observe is not None:
+            self._observe(pieces.type, len(encoded))
+        return True
 
     async def flush(self) -> None:
         """Sends what changed now; returns when it is in the channel."""
@@ -156,11 +221,18 @@ class Outbox:
         self._changed.append(activity)
         self._wake()
 
+    def edited(self) -> None:
+        """The messages were edited: they are restated at the next flush."""
+        self._calm = False
+        self._epoch += 1
+        self._wake()
+
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Keeps the state from going out while the block runs; other events do. In any thread."""
         with self._hold_lock:
             self._holding += 1
+        self._calm = False
         try:
             yield
         finally:
@@ -199,20 +271,21 @@ class Outbox:
         while self._changed:
             changed.append(self._changed.popleft())
         self._stale = True
+        self._calm = False
         if self._document is not None:
             taken = self._document.take(delta=self._deltas, compare=compare)
             if taken is not None:
                 self._put_state(taken)
                 self._sent_state_at = now
         # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
-        restated = self.messages.take() if self.messages.dirty else None
-        if restated is not None:
-            self._put({"type": "MESSAGES_SNAPSHOT", "messages": restated})
-        for activity in self._activities.values() if compare else dict.fromkeys(changed):
-            if activity is not None:
-                self._put_activity(activity, compare=compare)
+        self._put_messages()
+        if self._activities:
+            for activity in self._activities.values() if compare else dict.fromkeys(changed):
+                if activity is not None:
+                    self._put_activity(activity, compare=compare)
         self._stale = False
         self._logged.clear()
+        self._settle()
 
     def close_lane(self, owner: str) -> None:
         """Closes what is open in a subagent's lane, before its own end."""
@@ -248,6 +321,7 @@ class Outbox:
     def cancel(self) -> None:
         """From now on `send` raises `CancelledError`: the author was told once, and only closing events go out."""
         self._cancelled = True
+        self._calm = False
 
     def end(self, *events: dict[str, Any]) -> None:
         """Sends the last events of the run, the terminal one last, and closes the channel."""
@@ -260,6 +334,7 @@ class Outbox:
     def abandon(self) -> None:
         """Ends without a word: the client has gone."""
         self._ended = True
+        self._calm = False
         self._changed.clear()
         self.channel.close()
 
@@ -276,6 +351,8 @@ class Outbox:
 
     def _flush_due(self) -> None:
         if self._holding:
+            # A batch holds the state only. A client appends what it does not know (M2): later messages would come first.
+            self._put_messages()
             return
         if self._stale:
             self.flush_now()
@@ -308,19 +385,39 @@ class Outbox:
         except RuntimeError:
             return  # the loop is closed, and the run with it
 
+    def _settle(self) -> None:
+        self._calm = not (
+            self._ended
+            or self._cancelled
+            or self.fatal is not None
+            or self._stale
+            or self._holding
+            or self.messages.dirty
+            or self._expander.open
+            or self._compares()
+        )
+
     def _compares(self) -> bool:
         document = self._document
-        return (document is not None and document.compares) or any(
-            activity.document.compares for activity in self._activities.values()
-        )
+        if document is not None and document.compares:
+            return True
+        if not self._activities:
+            return False
+        return any(activity.document.compares for activity in self._activities.values())
+
+    def _put_messages(self) -> None:
+        restated = self.messages.take() if self.messages.dirty else None
+        if restated is not None:
+            self._put({"type": "MESSAGES_SNAPSHOT", "messages": restated})
 
     def _put_state(self, taken: Delta | Snapshot) -> None:
         if isinstance(taken, Delta):
             kind, payload = "STATE_DELTA", b'{"type":"STATE_DELTA","delta":' + taken.json + b"}"
         else:
             kind, payload = "STATE_SNAPSHOT", b'{"type":"STATE_SNAPSHOT","snapshot":' + taken.json + b"}"
-        self._check_size(kind, payload, taken)
-        self.sequence.advance({"type": kind})
+        # No rule to ask: state may be sent at any time while the run is active (D1), and flushes happen only then.
+        if len(payload) > WARN_EVENT:
+            self._check_size(kind, payload, taken)
         self._deltas = True
         self.state_events += 1
         self._write(kind, json_frame(payload))
@@ -330,7 +427,8 @@ class Outbox:
         if taken is None:
             return
         event, payload = activity.event(taken)
-        self._check_size(event["type"], payload, taken)
+        if len(payload) > WARN_EVENT:
+            self._check_size(event["type"], payload, taken)
         self.sequence.advance(event)
         self.messages.apply(event)
         self._write(event["type"], json_frame(payload))
@@ -338,6 +436,8 @@ class Outbox:
     def _put(self, event: dict[str, Any]) -> None:
         self.sequence.advance(event)
         self.messages.apply(event)
+        if event["type"] in ("MESSAGES_SNAPSHOT", "TEXT_MESSAGE_START"):
+            self._epoch += 1
         downgrade = self._downgrade
         if downgrade is not None:
             lowered = downgrade(event)
@@ -353,12 +453,13 @@ class Outbox:
 
     def _check_size(self, kind: str, payload: bytes, taken: Delta | Snapshot) -> None:
         size = len(payload)
-        if size > WARN_EVENT and not self._warned_size:
+        if not self._warned_size:
             self._warned_size = True
             self.log.warning("a %s of %d bytes: clients copy the whole state for every event", kind, size)
         if size <= MAX_EVENT:
             return
         self.log.error("a %s of %d bytes is above the limit of %d: %s", kind, size, MAX_EVENT, _largest(taken))
+        self._calm = False
         self.fatal = AgentError("The agent's state has become too large to send.", code="state_too_large")
         self._on_fatal(self.fatal)
         raise self.fatal

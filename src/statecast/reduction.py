@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from ag_ui.core import Message
+from pydantic import TypeAdapter
 
 from .stream.patch import PatchFailed, apply_patch
 
 __all__ = ["SPECIAL", "Entry", "Reduction", "copy_json", "dump"]
 
 EventDict = dict[str, Any]
+
+_message = TypeAdapter[Message](Message)
 
 SPECIAL = frozenset({"activity", "reasoning"})
 """Roles whose messages a consumer keeps although a snapshot lacks them, unless it carries one of that role (M3, M4)."""
@@ -128,12 +131,17 @@ class Reduction:
     """The messages of a thread, as events make them.
 
     Args:
-        messages: the messages before the first event. They are not copied.
+        messages: the messages before the first event, `ag_ui` models (not copied) or wire dicts.
         on_warning: told what an event could not do, such as content for a message that is gone.
     """
 
-    def __init__(self, messages: Iterable[Message] = (), *, on_warning: Callable[[str], None] | None = None) -> None:
-        self._entries = [Entry(model=message) for message in messages]
+    def __init__(
+        self, messages: Iterable[Message | dict[str, Any]] = (), *, on_warning: Callable[[str], None] | None = None
+    ) -> None:
+        self._entries = [
+            Entry(model=_message.validate_python(message, by_alias=True) if isinstance(message, dict) else message)
+            for message in messages
+        ]
         self._by_id: dict[str, Entry] = {}
         self._calls: dict[str, Call] = {}
         self._on_warning = on_warning
@@ -146,6 +154,11 @@ class Reduction:
         reduce = _TABLE.get(event["type"])
         if reduce is not None:
             reduce(self, event)
+
+    def collector(self, id: str) -> Callable[[str], None] | None:
+        """What takes a piece of text for an open message, until the messages are edited or restated."""
+        entry = self._by_id.get(id)
+        return None if entry is None or entry.pieces is None else entry.pieces.append
 
     def let_go(self, entry: Entry) -> None:
         """Called before an entry's model stops standing for its message."""

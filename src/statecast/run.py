@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Generic
 
-from ag_ui.core import Context, RunAgentInput, Tool
+from ag_ui.core import Context, Message, RunAgentInput, Tool
 from starlette.requests import Request
 from typing_extensions import TypeVar
 
@@ -105,8 +105,16 @@ class Run(Author, Generic[S]):
 
     @property
     def messages(self) -> Conversation:
-        """The conversation: a list of `ag_ui` messages that grows as the run streams; editing it restates it (M1 to M5)."""
+        """The conversation: a list of `ag_ui` messages that grows as the run streams; editing it restates it (M1 to M5).
+
+        Assign a list to edit it as a whole, under the same rules.
+        """
         return self._outbox.messages
+
+    @messages.setter
+    def messages(self, value: Iterable[Message]) -> None:
+        if value is not self._outbox.messages:
+            self._outbox.messages[:] = value
 
     @property
     def user_text(self) -> str:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from .errors import StateError
-from .outbox import Outbox
+from .outbox import Outbox, Pieces
 from .state import Delta, Document, Snapshot, encode_json
 from .tracing import Span
 
@@ -114,6 +114,7 @@ class Text(Scope):
         self._start = self._event(
             "TEXT_MESSAGE_START", messageId=self.id, role=role, name=name, metadata=plain(metadata)
         )
+        self._pieces: Pieces | None = None
 
     async def write(self, delta: str) -> None:
         """Appends text to the message. An empty string sends nothing.
@@ -122,6 +123,11 @@ class Text(Scope):
             TypeError: `delta` is not a `str`.
             SequenceError: the message is not open (S1).
         """
+        if self._pieces is not None and delta.__class__ is str and delta and self._outbox.write(self._pieces, delta):
+            channel = self._outbox.channel
+            if channel.due:
+                await channel.turn()
+            return
         if not isinstance(delta, str):
             raise TypeError(f"text is written as str, not {type(delta).__name__}")
         if delta:
@@ -129,6 +135,7 @@ class Text(Scope):
 
     async def _open(self) -> None:
         await self._outbox.send(self._start)
+        self._pieces = self._outbox.pieces(self._event("TEXT_MESSAGE_CONTENT", messageId=self.id), self.id)
 
     def _close(self, exc: BaseException | None) -> None:
         self._outbox.close(self._event("TEXT_MESSAGE_END", messageId=self.id))

@@ -15,16 +15,18 @@ def test_a_take_gives_all_frames_that_are_ready_as_one_chunk() -> None:
         channel.put(frame)
     assert channel.take() == b"abc"
     assert channel.take() == b""
-    assert (channel.events, channel.bytes) == (3, 3)
+    assert (channel.event_count, channel.byte_count) == (3, 3)
 
 
-def test_the_first_frame_is_due_at_once_and_later_ones_after_many() -> None:
+def test_the_first_frame_is_due_at_once_and_later_ones_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("statecast.stream.channel.monotonic", lambda: 0.0)
+
     async def scenario() -> list[int]:
         channel = Channel()
         turns = []
         for index in range(3 * TURN_FRAMES):
             channel.put(b"x")
-            if channel._frames_since_turn >= TURN_FRAMES:
+            if channel.due:
                 turns.append(index)
                 await channel.turn()
         return turns

@@ -20,6 +20,7 @@ from .problem import Problem
 from .response import RunResponse
 from .runs import Runs
 from .service import Service
+from .stall import Stall
 
 __all__ = ["Endpoint"]
 
@@ -164,16 +165,20 @@ async def read_body(request: Request, *, limit: int, stall: float) -> bytes:
         raise too_large
     pieces: list[bytes] = []
     size = 0
-    stream = request.stream()
-    while True:
-        try:
-            async with asyncio.timeout(stall):
-                piece = await anext(stream, None)
-        except TimeoutError:
-            raise Problem(408, f"The body did not arrive: nothing came for {stall:g} s.") from None
-        if piece is None:
-            return b"".join(pieces)
-        size += len(piece)
-        if size > limit:
-            raise too_large
-        pieces.append(piece)
+    more = True
+    try:
+        with Stall(stall, TimeoutError) as waits:
+            while more:
+                waits.begin()
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                more = message.get("more_body", False)
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > limit:
+                    raise too_large
+                pieces.append(piece)
+    except TimeoutError:
+        raise Problem(408, f"The body did not arrive: nothing came for {stall:g} s.") from None
+    return b"".join(pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import aclosing
 from typing import cast
 
 import anyio
@@ -11,6 +12,7 @@ from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
 from .execution import Execution
+from .stall import Stall
 
 __all__ = ["RunResponse"]
 
@@ -26,12 +28,14 @@ class RunResponse(EventSourceResponse):
     - A slow client that is dropped is a line in the log, not a traceback.
     - At shutdown the run ends with its terminal event, and the body in order.
     - The request lasts until the run's supervisor is done, so that a task never outlives its owner.
+    - Chunks are written without a cancel scope and a debug line each, which cost more than a small chunk: one timer looks
+      whether a write has stalled.
     """
 
     def __init__(self, execution: Execution) -> None:
         options = execution.options
         super().__init__(
-            execution.frames(),
+            iter(()),  # see _stream_response
             headers={"Cache-Control": "no-store, no-transform"},
             sep="\n",
             ping=0,
@@ -45,13 +49,25 @@ class RunResponse(EventSourceResponse):
         self._execution = execution
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._execution.start()
+        self._execution.open()
         try:
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
             self._execution.log.info("the client took nothing for %g s: dropped", self._execution.options.send_timeout)
         finally:
             await self._execution.leave()
+
+    async def _stream_response(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
+            async with aclosing(self._execution.frames()) as frames:
+                async for chunk in frames:
+                    stall.begin()
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    stall.end()
+            self.active = False
+            stall.begin()
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _on_close(self, message: Message) -> None:
         # Not left to the cancelled reader: it may be a turn late when the agent never really awaits.

@@ -22,30 +22,41 @@ class Channel:
     """Frames from one run to one reader, in order. Not thread-safe: only `wake` may be scheduled from other threads.
 
     Attributes:
-        events, bytes: how many frames, and bytes of them, have been put so far.
+        event_count, byte_count: how many frames, and bytes of them, have been put so far.
         closed: no frame follows those that are buffered.
     """
 
     def __init__(self) -> None:
-        self.events = 0
-        self.bytes = 0
         self.closed = False
         self._frames: list[bytes] = []
         self._size = 0
+        self._taken = 0
+        self._taken_bytes = 0
         self._reader: asyncio.Future[None] | None = None
         self._writers: list[asyncio.Future[None]] = []
         # The first frame is due at once: a client should see within milliseconds that its run has begun.
-        self._frames_since_turn = TURN_FRAMES
+        self._turn_at = 1
         self._turned_at = 0.0
+
+    @property
+    def event_count(self) -> int:
+        return self._taken + len(self._frames)
+
+    @property
+    def byte_count(self) -> int:
+        return self._taken_bytes + self._size
 
     def put(self, frame: bytes) -> None:
         """Buffers a frame and wakes the reader. Never waits: pair it with `due` and `turn`."""
-        self.events += 1
-        self.bytes += len(frame)
-        self._size += len(frame)
         self._frames.append(frame)
-        self._frames_since_turn += 1
-        self.wake()
+        self._size += len(frame)
+        if self._reader is not None:
+            self.wake()
+
+    def count(self, frame: bytes) -> None:
+        """Counts a frame that the reader wrote by itself."""
+        self._taken += 1
+        self._taken_bytes += len(frame)
 
     @property
     def due(self) -> bool:
@@ -54,7 +65,7 @@ class Channel:
         A count alone would starve the reader of an agent that computes for milliseconds between two events.
         """
         return (
-            self._frames_since_turn >= TURN_FRAMES
+            len(self._frames) >= self._turn_at
             or self._size > HIGH_WATER
             or monotonic() - self._turned_at > TURN_SECONDS
         )
@@ -76,7 +87,9 @@ class Channel:
         """All frames that are ready, as one chunk; `b""` when there are none. Lets waiting writers go on."""
         if not self._frames:
             return b""
-        chunk = b"".join(self._frames)
+        chunk = self._frames[0] if len(self._frames) == 1 else b"".join(self._frames)
+        self._taken += len(self._frames)
+        self._taken_bytes += self._size
         self._frames.clear()
         self._size = 0
         self._turned()
@@ -110,7 +123,7 @@ class Channel:
                 timer.cancel()
 
     def _turned(self) -> None:
-        self._frames_since_turn = 0
+        self._turn_at = len(self._frames) + TURN_FRAMES
         self._turned_at = monotonic()
 
     def _release(self) -> None:

@@ -76,6 +76,11 @@ class Expander:
     def __init__(self) -> None:
         self._lanes: dict[str | None, _Item] = {}
 
+    @property
+    def open(self) -> bool:
+        """An item is being assembled, which the next event may end."""
+        return bool(self._lanes)
+
     def feed(self, event: EventDict) -> Iterable[EventDict]:
         """The events that stand for this one, in order; iterate over them once.
 

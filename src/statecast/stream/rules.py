@@ -7,7 +7,7 @@ refused leaves no trace. Events are in wire form and well-formed, as `read_event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, Literal
 
 from ..errors import SequenceError
@@ -85,6 +85,10 @@ class Sequence:
         row[0](self, event)
         if self._duties is not None:
             self._duties.check(event)
+
+    def open_ids(self, type: str) -> Container[str]:
+        """The ids that content events of this type may name now: a live view, until the next run begins."""
+        return (self._text if type == "TEXT_MESSAGE_CONTENT" else self._reasoning).open
 
     def closing(self, owner: str | None = None) -> list[EventDict]:
         """The events that close everything open, in a legal order and with their owners' tags (L5).
