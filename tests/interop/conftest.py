@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +24,18 @@ class Played:
     results: list[dict[str, Any]]
     finals: list[Final]
     streams: list[Stream]
+    log: list[logging.LogRecord]
+
+
+class _Log(logging.Handler):
+    """Keeps the records of a run's thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
 
 
 @cache
@@ -46,6 +59,8 @@ def _play(client: str) -> dict[str, Played]:
     agents = {name: scenario.agent() for name, scenario in SCENARIOS.items()}
     routes = [route for name, agent in agents.items() for route in agent.routes(f"/{name}", **SCENARIOS[name].options)]
     recorder = Recorder(Starlette(routes=routes))
+    log = _Log()
+    logging.getLogger("statecast").addHandler(log)
     with serving(recorder) as url:
         threads = [
             {"url": url + name, "threadId": f"thread-{name}", "runs": scenario.runs, **scenario.thread}
@@ -54,8 +69,13 @@ def _play(client: str) -> dict[str, Played]:
         results = run_threads(threads, client=client)
         streams = {name: [one for one in recorder.streams if one.path == f"/{name}"] for name in agents}
         finals = {name: agent.finals(len(streams[name])) for name, agent in agents.items()}
+    logging.getLogger("statecast").removeHandler(log)
+    logs = {
+        name: [record for record in log.records if getattr(record, "thread_id", None) == f"thread-{name}"]
+        for name in agents
+    }
     return {
-        name: Played(SCENARIOS[name], client, result, finals[name], streams[name])
+        name: Played(SCENARIOS[name], client, result, finals[name], streams[name], logs[name])
         for name, result in zip(SCENARIOS, results, strict=True)
     }
 

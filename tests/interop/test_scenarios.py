@@ -85,3 +85,13 @@ def test_the_text_of_an_exception_never_goes_out(all_played: list[Any]) -> None:
     for played in all_played:
         for stream in played.streams:
             assert SECRET.encode() not in stream.body
+
+
+def test_only_an_unexpected_failure_is_logged_as_an_error_and_that_whole(all_played: list[Any]) -> None:
+    for played in all_played:
+        errors = [record for record in played.log if record.levelno >= logging.ERROR]
+        assert len(errors) == sum(end == "error internal" for end in played.scenario.endings), played.scenario.name
+        for record in errors:
+            assert record.exc_info is not None
+            assert SECRET in str(record.exc_info[1])
+            assert record.run_id in {final.run_id for final in played.finals}  # type: ignore[attr-defined]

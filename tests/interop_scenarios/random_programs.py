@@ -16,7 +16,7 @@ from statecast.scopes import Activity
 from .scenario import Results, scenario
 from .streamed import PARTS
 
-SEEDS = range(60)
+SEEDS = range(25)
 KEYS = ["a", "b", "list", "x/y", "~", "", "é", "0", "-"]
 LEAVES = [None, True, False, 0, 1, -1.5, 1.0, 2**40, "", "text", "é🎉", "1", [], {}]
 
@@ -188,3 +188,26 @@ class RandomPrograms(Recorded):
     def check(results: Results, client: str) -> None:
         kinds = {kind for run in results for kind in run["events"]}
         assert {"STATE_DELTA", "STATE_SNAPSHOT", "ACTIVITY_DELTA", "MESSAGES_SNAPSHOT", "SUBAGENT_ERROR"} <= kinds
+
+
+@scenario(runs=[{"say": str(seed)} for seed in range(100, 103)], endings=["success"] * 3, options={"debug": True})
+class RandomProgramsInDebugMode(RandomPrograms):
+    """The same, with the state compared to a copy at every event."""
+
+    @staticmethod
+    def check(results: Results, client: str) -> None:
+        assert len(results) == 3
+
+
+@scenario(
+    runs=[{"say": str(seed)} for seed in range(200, 203)],
+    endings=["success"] * 3,
+    options={"first_state": "delta", "state_interval": 0},
+)
+class RandomProgramsWithDeltasFirst(RandomPrograms):
+    """The same, where a run's first state event may be a delta from what the input brought."""
+
+    @staticmethod
+    def check(results: Results, client: str) -> None:
+        firsts = [next(kind for kind in run["events"] if kind.startswith("STATE_")) for run in results]
+        assert "STATE_DELTA" in firsts
