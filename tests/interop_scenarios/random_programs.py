@@ -16,7 +16,6 @@ from statecast.scopes import Activity
 from .scenario import Results, scenario
 from .streamed import PARTS
 
-SEEDS = range(25)
 KEYS = ["a", "b", "list", "x/y", "~", "", "é", "0", "-"]
 LEAVES = [None, True, False, 0, 1, -1.5, 1.0, 2**40, "", "text", "é🎉", "1", [], {}]
 
@@ -164,11 +163,15 @@ class Program:
             messages.append(UserMessage(id=f"added {self.random.random()}", content="said elsewhere"))
 
 
-@scenario(
-    runs=[{"say": str(seed)} for seed in SEEDS],
-    endings=["error agent_error" if seed % 7 == 3 else "success" for seed in SEEDS],
-    options={"state_interval": 0.001},
-)
+def runs_of(seeds: range) -> dict[str, Any]:
+    """The runs of a thread, and how they end."""
+    return {
+        "runs": [{"say": str(seed)} for seed in seeds],
+        "endings": ["error agent_error" if seed % 7 == 3 else "success" for seed in seeds],
+    }
+
+
+@scenario(**runs_of(range(25)), options={"state_interval": 0.001})
 class RandomPrograms(Recorded):
     """Many runs on one thread, each a random program."""
 
@@ -190,7 +193,7 @@ class RandomPrograms(Recorded):
         assert {"STATE_DELTA", "STATE_SNAPSHOT", "ACTIVITY_DELTA", "MESSAGES_SNAPSHOT", "SUBAGENT_ERROR"} <= kinds
 
 
-@scenario(runs=[{"say": str(seed)} for seed in range(100, 103)], endings=["success"] * 3, options={"debug": True})
+@scenario(**runs_of(range(100, 103)), options={"debug": True})
 class RandomProgramsInDebugMode(RandomPrograms):
     """The same, with the state compared to a copy at every event."""
 
@@ -199,11 +202,7 @@ class RandomProgramsInDebugMode(RandomPrograms):
         assert len(results) == 3
 
 
-@scenario(
-    runs=[{"say": str(seed)} for seed in range(200, 203)],
-    endings=["success"] * 3,
-    options={"first_state": "delta", "state_interval": 0},
-)
+@scenario(**runs_of(range(200, 203)), options={"first_state": "delta", "state_interval": 0})
 class RandomProgramsWithDeltasFirst(RandomPrograms):
     """The same, where a run's first state event may be a delta from what the input brought."""
 
