@@ -62,7 +62,7 @@ def taken(conversation: Conversation) -> list[dict[str, Any]]:
 # What is restated
 
 
-def test_C19_nothing_is_restated_without_an_edit() -> None:
+def test_nothing_is_restated_without_an_edit() -> None:
     conversation = three()
     assert list(conversation) == three()
     assert not conversation.dirty
@@ -94,7 +94,7 @@ def test_C19_nothing_is_restated_without_an_edit() -> None:
         ),
     ],
 )
-def test_C19_edits_are_one_snapshot(edit: Any, expected: list[str]) -> None:
+def test_edits_are_one_snapshot(edit: Any, expected: list[str]) -> None:
     conversation = three()
     edit(conversation)
     assert ids(conversation) == expected
@@ -104,7 +104,7 @@ def test_C19_edits_are_one_snapshot(edit: Any, expected: list[str]) -> None:
     assert conversation.take() is None
 
 
-def test_C19_several_edits_are_one_snapshot() -> None:
+def test_several_edits_are_one_snapshot() -> None:
     conversation = three()
     conversation.append(user("4"))
     del conversation[0]
@@ -138,7 +138,7 @@ def test_C19_several_edits_are_one_snapshot() -> None:
         pytest.param(lambda c: c.append(UserMessage.model_construct(id="4", content=5)), "W7", id="a wrong value"),
     ],
 )
-def test_C19_what_a_client_cannot_follow_raises_and_changes_nothing(edit: Any, rule: str) -> None:
+def test_what_a_client_cannot_follow_raises_and_changes_nothing(edit: Any, rule: str) -> None:
     conversation = three()
     with pytest.raises(SequenceError) as raised:
         edit(conversation)
@@ -209,7 +209,7 @@ def test_indexes_are_a_lists() -> None:
         ),
     ],
 )
-def test_C19_special_roles_are_stated_only_when_they_are_edited(edit: Any, stated: list[str]) -> None:
+def test_special_roles_are_stated_only_when_they_are_edited(edit: Any, stated: list[str]) -> None:
     conversation = special()
     edit(conversation)
     assert ids(taken(conversation)) == stated
@@ -381,7 +381,7 @@ def test_an_edit_wakes_once_until_it_is_taken() -> None:
 # Changes in place
 
 
-def test_C19_a_change_in_place_is_found_in_debug_mode() -> None:
+def test_a_change_in_place_is_found_in_debug_mode() -> None:
     parts = UserMessage(id="p", content=[ImagePart(source=UrlSource(value="x"))], metadata={"a": [1]})
     conversation = Conversation([user("1"), parts, user("3"), DeveloperMessage(id="4", content="x")], debug=True)
     list(conversation)
@@ -396,7 +396,7 @@ def test_C19_a_change_in_place_is_found_in_debug_mode() -> None:
     assert Conversation([user("1")]).changed_in_place() == []
 
 
-def test_C19_a_change_in_place_is_found_although_the_message_streams_on() -> None:
+def test_a_change_in_place_is_found_although_the_message_streams_on() -> None:
     conversation = Conversation(debug=True)
     conversation.apply({"type": "TEXT_MESSAGE_START", "messageId": "m"})
     stream(conversation, "a")
@@ -448,7 +448,7 @@ MAKERS: list[Any] = [
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32).map(Random))
-def test_C19_the_client_holds_what_the_author_made_of_the_list(random: Random) -> None:
+def test_the_client_holds_what_the_author_made_of_the_list(random: Random) -> None:
     start: list[Message] = [random.choice(MAKERS)(f"old-{n}") for n in range(random.randint(0, 6))]
     conversation = Conversation(start)
     replica = Replica(messages=deepcopy(start))

@@ -260,6 +260,11 @@ CASES: dict[str, list[Case]] = {
         Case([RUN, of("a", TEXT)], of("b", {**CALL, "parentMessageId": "m"}), "T1"),
         Case([RUN], of("a", {**CALL, "parentMessageId": "old"}), "T1"),
         Case([RUN], {**CALL, "parentMessageId": "asked"}, "T1"),
+        Case(
+            [RUN, of("a", TEXT), of("b", {**TEXT, "messageId": "n"}), {**CALL, "parentMessageId": "m"}, CALL_END],
+            {**CALL, "parentMessageId": "n"},
+            "T1",
+        ),
         # A call without a tag is its parent's owner's.
         Case([RUN, of("a", TEXT), {**CALL, "parentMessageId": "m"}], of("a", ARGS), None),
         Case([RUN, of("a", TEXT), {**CALL, "parentMessageId": "m"}], of("b", ARGS), "G3"),
@@ -529,3 +534,29 @@ def test_consumer_takes_what_is_not_fatal(case: Case) -> None:
         assert raised.value.rule == case.rule
     else:
         sequence.advance(case.event)
+
+
+def test_consumer_keeps_the_owner_that_a_snapshot_without_replacing_leaves() -> None:
+    sequence = Sequence("thread", side="consumer")
+    for event in [RUN, of("a", ACTIVITY), of("b", {**ACTIVITY, "replace": False}), of("a", patch())]:
+        sequence.advance(event)
+    with pytest.raises(SequenceError) as raised:
+        sequence.advance(of("b", patch()))
+    assert raised.value.rule == "G3"
+
+
+def test_consumer_takes_a_restatement_of_owners() -> None:
+    """What a snapshot says of owners holds from then on."""
+    restated = [of("b", {"id": "m", "role": "assistant", "content": "", "toolCalls": [CALLED]})]
+    sequence = Sequence("thread", side="consumer")
+    for event in [RUN, of("a", TEXT), {"type": "MESSAGES_SNAPSHOT", "messages": restated}]:
+        sequence.advance(event)
+    for refused in (of("a", CONTENT), of("a", CALL), of("a", SECRET)):
+        with pytest.raises(SequenceError) as raised:
+            sequence.advance(refused)
+        assert raised.value.rule == "G3"
+    for taken in (of("b", CONTENT), of("b", CALL), of("b", SECRET)):
+        sequence.advance(taken)
+
+
+CALLED = {"id": "c", "type": "function", "function": {"name": "search", "arguments": ""}}

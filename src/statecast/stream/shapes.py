@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ag_ui._generated import models
 from ag_ui.core import Event, Message, RunAgentInput
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -228,9 +227,9 @@ class Object:
     def _absent(self, name: str, notes: Notes, path: Path) -> bool:
         """Whether a `null` in an optional place is absent; if not, it is data, or a fault."""
         if notes.sent:
-            if (self.name, name) in _LEGACY_NULLS:
+            if name == "rawEvent" or (self.name, name) in _LEGACY_NULLS:
                 notes.warn((path, name), "null is read as absent")
-            elif name != "rawEvent":
+            else:
                 notes.fault((path, name), "Input should be left out, not null", "null")
             return True
         return not (name == "state" and self is INPUT)
@@ -263,14 +262,6 @@ OBJECT = Scalar("object", dict)
 # A number without a fraction is an integer however it is written; the model looks at that.
 _INTEGER = Scalar("integer", int, float)
 _BOOLEAN = Scalar("boolean", bool)
-_OPERATIONS = (
-    models.AddOperation,
-    models.RemoveOperation,
-    models.ReplaceOperation,
-    models.MoveOperation,
-    models.CopyOperation,
-    models.TestOperation,
-)
 _objects: dict[type[BaseModel], Object] = {}
 
 
@@ -313,8 +304,8 @@ def _tags(model: type[BaseModel], discriminator: str) -> list[str]:
 
 def _object(model: type[BaseModel]) -> Object:
     if model not in _objects:
-        # RFC 6902, section 4: members that an operation does not define are ignored, not refused.
-        shape = _objects[model] = Object(model.__name__, open=model in _OPERATIONS)
+        # The operations of a patch: members that they do not define are ignored, not refused (RFC 6902, section 4).
+        shape = _objects[model] = Object(model.__name__, open="op" in model.model_fields)
         for name, info in model.model_fields.items():
             shape.members[info.alias or name] = (_shape(info.annotation, info.discriminator), info.is_required())
         shape.required = frozenset(name for name, (_, required) in shape.members.items() if required)
