@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
+from logging.config import dictConfig
 from typing import Any
 
 import uvicorn
@@ -120,6 +121,8 @@ def make_app() -> Starlette:
 def serve_agent(agent: Agent[Any], options: Serving, announce: Callable[[str], None]) -> None:
     """Serves an agent in this process until it is told to stop. See `serve`."""
     _end_quietly()
+    # uvicorn does it too, but the app is made before.
+    dictConfig(log_config(debug=options.debug))
     server = _Server(uvicorn.Config(options.app(agent), **options.uvicorn_options()), announce)
     with suppress(KeyboardInterrupt):
         server.run()

@@ -139,6 +139,17 @@ def test_the_agent_comes_as_an_argument_and_the_page_when_it_is_asked_for(tmp_pa
         refused.value.close()
 
 
+def test_the_demo_comes_with_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("agui_inspector")
+    command = here([*IMAGE.command("ENTRYPOINT"), "demo"])
+    with process(command, env=environment(PORT="0"), cwd=tmp_path) as served:
+        with urllib.request.urlopen(f"{served.url}/inspector/", timeout=10) as response:
+            assert b"<!doctype html>" in response.read()
+        assert f"{served.url}/inspector" in served.output
+        # Also what is said while the app is made looks like the rest of the log.
+        assert served.lines[0].startswith("WARNING:")
+
+
 def test_health_is_bad_when_the_server_says_so_or_is_gone(tmp_path: Path) -> None:
     with answering(200) as port:
         assert check(port) == 0
