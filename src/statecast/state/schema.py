@@ -148,7 +148,9 @@ class StateType:
             annotation = get_args(annotation)[0]
         factory = get_origin(annotation) or annotation
         try:
-            if factory in (Any, object, Union, types.UnionType):
+            if factory in (Any, object):
+                return {}  # what an absent state means (I1): a run that changes nothing then has nothing to say
+            if factory in (Union, types.UnionType):
                 if self.accepts_null:
                     return None
                 raise TypeError("it is one of several types")
