@@ -20,7 +20,7 @@ from starlette.requests import Request
 
 from agents_support import agent_of, only, wire
 from live_server import run_input, serve
-from statecast import Agent, AgentError, Ending, ReadOnly, Run, SentEvent, State, StateError, current_run
+from statecast import Agent, AgentError, ReadOnly, Run, SentEvent, State, StateError, current_run
 from statecast.author import Author
 from statecast.testing import RunResult, open_run, run_agent, run_agent_sync
 
