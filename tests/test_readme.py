@@ -25,7 +25,7 @@ def names() -> dict[str, Any]:
     """The blocks run one after the other, as a reader would type them."""
     found: dict[str, Any] = {"__name__": "readme"}
     for block in PYTHON:
-        exec(compile(block, "README.md", "exec"), found)
+        exec(compile(block, "README.md", "exec", dont_inherit=True), found)
     return found
 
 
