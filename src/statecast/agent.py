@@ -195,6 +195,7 @@ class Agent(Generic[S]):
         """An ASGI app: `POST {path}` runs the agent, `GET {path}` gives its capabilities, `GET /health` its health.
 
         Args:
+            path: where the agent answers.
             debug: exception texts reach the client, and the state is checked against a copy at every event: it costs the
                 size of the state each time, and keeps it twice.
             state_interval: seconds between two state events that nobody asked for. 0: one for each turn of the event loop.
@@ -207,6 +208,11 @@ class Agent(Generic[S]):
             cors: origins whose pages may call the agent.
             first_state: `"delta"` lets a run's first state event be a delta; a widely used relay corrupts threads then (D2).
             inspector: a page at `/inspector` that shows state, messages and events live (extra `inspector`).
+
+        Raises:
+            TypeError: the state's type cannot be read back, or has no first value; or an option has the wrong type.
+            ValueError: an option is out of its range.
+            RuntimeError: `inspector=True` without its extra.
         """
         self._check()
         app = build_app(
@@ -230,12 +236,15 @@ class Agent(Generic[S]):
         return app
 
     def routes(self, path: str = "/agent", **options: Unpack[RunOptions]) -> list[Route]:
-        """Routes for a host's own app: POST and GET at exactly `path`. The host opens `running()` in its lifespan."""
+        """Routes for a host's own app: POST and GET at exactly `path`; options as in `app`.
+
+        The host opens `running()` in its lifespan.
+        """
         self._check()
         return build_routes(self, path, Options(**options))
 
     def endpoint(self, **options: Unpack[RunOptions]) -> ASGIApp:
-        """An ASGI app for one path, such as `Route("/agent", agent.endpoint())`; it answers 405 itself."""
+        """An ASGI app for one path, such as `Route("/agent", agent.endpoint())`; it answers 405 itself. Options as in `app`."""
         self._check()
         return Endpoint(self, Options(**options))
 
@@ -249,7 +258,7 @@ class Agent(Generic[S]):
         Closing the iterator, or cancelling the task that iterates, cancels the run as a client that goes away does.
 
         Raises:
-            Problem: the input or its state is not valid.
+            statecast.server.problem.Problem: the input or its state is not valid; `.errors` says where.
         """
         data = input.model_dump(mode="json", by_alias=True)
         if "state" in input.model_fields_set:

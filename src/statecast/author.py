@@ -9,12 +9,13 @@ from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter
 
+from .activity import Activity
 from .ending import decisive
 from .errors import AgentError, Interrupted
 from .outbox import Outbox
 from .questions import Question, Questions
 from .relay import emit, relay
-from .scopes import Activity, Reasoning, Step, Text, TextRole, ToolCall, event, new_id, plain, write_all
+from .scopes import Reasoning, Step, Text, TextRole, ToolCall, event, new_id, plain, write_all
 from .state import MISSING
 from .tracing import Span
 from .usage import Usage
@@ -188,7 +189,7 @@ class Author:
         Raises:
             SequenceError: RUN_* events, which the run itself sends; and what a rule forbids.
             StateError: a state that does not fit the type, or a patch that does not apply.
-            WireError: not an event.
+            statecast.stream.wire.WireError: (a `ValueError`) not an event; `.faults` says where.
         """
         await emit(self, event)
 

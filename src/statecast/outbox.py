@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Protocol
@@ -19,41 +19,20 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from .conversation import Conversation
 from .errors import AgentError, RunEnded, SequenceError, StateError
+from .limits import MAX_EVENT, WARN_EVENT, largest
+from .pieces import Pieces
 from .state import Delta, Document, Snapshot
 from .stream.channel import Channel
 from .stream.chunks import Expander
 from .stream.rules import Sequence
 from .stream.sse import frame, json_frame
 
-__all__ = ["COMPARE_SECONDS", "MAX_EVENT", "Outbox", "TrackedActivity"]
+__all__ = ["COMPARE_SECONDS", "Outbox", "TrackedActivity"]
 
 logger = logging.getLogger("statecast.run")
 
-MAX_EVENT = 8 * 2**20
-"""Bytes of a state event above which the main consumer may refuse the frame (its limit is 10 Mi UTF-16 units)."""
-
-WARN_EVENT = 2**20
 COMPARE_SECONDS = 0.25
 """How often values that Python cannot track are compared while nothing else happens."""
-
-
-class Pieces:
-    """An item whose text is written piece by piece, and what is the same for every piece."""
-
-    __slots__ = ("append", "epoch", "head", "id", "open", "tail", "type")
-
-    def __init__(self, id: str, open: Container[str], head: bytes, tail: bytes, type: str) -> None:
-        self.id = id
-        self.open = open
-        self.head = head
-        self.tail = tail
-        self.type = type
-        self.epoch = -1
-        self.append: Callable[[str], None] = _nowhere
-
-
-def _nowhere(delta: str) -> None:
-    raise AssertionError("a piece of text before its item was found")
 
 
 class TrackedActivity(Protocol):
@@ -458,18 +437,8 @@ class Outbox:
             self.log.warning("a %s of %d bytes: clients copy the whole state for every event", kind, size)
         if size <= MAX_EVENT:
             return
-        self.log.error("a %s of %d bytes is above the limit of %d: %s", kind, size, MAX_EVENT, _largest(taken))
+        self.log.error("a %s of %d bytes is above the limit of %d: %s", kind, size, MAX_EVENT, largest(taken))
         self._calm = False
         self.fatal = AgentError("The agent's state has become too large to send.", code="state_too_large")
         self._on_fatal(self.fatal)
         raise self.fatal
-
-
-def _largest(taken: Delta | Snapshot) -> str:
-    """The largest members of what was taken, for the log."""
-    from .state import encode_json
-
-    value = taken.value if isinstance(taken, Snapshot) else {op["path"]: op.get("value") for op in taken.ops}
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    sizes = sorted(((len(encode_json(member)), key) for key, member in members), reverse=True)[:5]
-    return ", ".join(f"{key}: {size} bytes" for size, key in sizes)

@@ -15,8 +15,9 @@ from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
+from .activity import Activity
 from .errors import AgentError, Interrupted, SequenceError, StateError
-from .scopes import Activity, closing
+from .scopes import closing
 from .state import Document, StateType, encode_json
 from .stream.chunks import Expander
 from .stream.rules import Sequence

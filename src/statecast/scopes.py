@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from .errors import StateError
-from .outbox import Outbox, Pieces
-from .state import Delta, Document, Snapshot, encode_json
+from .outbox import Outbox
+from .pieces import Pieces
+from .state import encode_json
 from .tracing import Span
 
 __all__ = [
-    "Activity",
     "Reasoning",
     "Scope",
     "Step",
@@ -96,8 +95,39 @@ class Scope:
         return event(type, self._owner, **fields)
 
 
-class Text(Scope):
+class Streamed(Scope):
+    """Something whose text is written piece by piece."""
+
+    _content: str
+    _noun: str
+    _pieces: Pieces | None = None
+
+    async def write(self, delta: str) -> None:
+        """Appends text. An empty string sends nothing.
+
+        Raises:
+            TypeError: `delta` is not a `str`.
+            SequenceError: this is not open (S1).
+        """
+        outbox = self._outbox
+        if delta.__class__ is str and delta and self._pieces is not None and outbox.write(self._pieces, delta):
+            if outbox.channel.due:
+                await outbox.channel.turn()
+            return
+        if not isinstance(delta, str):
+            raise TypeError(f"{self._noun} is written as str, not {type(delta).__name__}")
+        if delta:
+            await outbox.send(self._event(self._content, messageId=self.id, delta=str(delta)))
+
+    def _opened(self) -> None:
+        self._pieces = self._outbox.pieces(self._event(self._content, messageId=self.id), self.id)
+
+
+class Text(Streamed):
     """A text message that is being streamed (S1 to S4)."""
+
+    _content = "TEXT_MESSAGE_CONTENT"
+    _noun = "text"
 
     def __init__(
         self,
@@ -114,28 +144,10 @@ class Text(Scope):
         self._start = self._event(
             "TEXT_MESSAGE_START", messageId=self.id, role=role, name=name, metadata=plain(metadata)
         )
-        self._pieces: Pieces | None = None
-
-    async def write(self, delta: str) -> None:
-        """Appends text to the message. An empty string sends nothing.
-
-        Raises:
-            TypeError: `delta` is not a `str`.
-            SequenceError: the message is not open (S1).
-        """
-        if self._pieces is not None and delta.__class__ is str and delta and self._outbox.write(self._pieces, delta):
-            channel = self._outbox.channel
-            if channel.due:
-                await channel.turn()
-            return
-        if not isinstance(delta, str):
-            raise TypeError(f"text is written as str, not {type(delta).__name__}")
-        if delta:
-            await self._outbox.send(self._event("TEXT_MESSAGE_CONTENT", messageId=self.id, delta=str(delta)))
 
     async def _open(self) -> None:
         await self._outbox.send(self._start)
-        self._pieces = self._outbox.pieces(self._event("TEXT_MESSAGE_CONTENT", messageId=self.id), self.id)
+        self._opened()
 
     def _close(self, exc: BaseException | None) -> None:
         self._outbox.close(self._event("TEXT_MESSAGE_END", messageId=self.id))
@@ -167,8 +179,11 @@ async def write_all(write: Callable[[str], Any], text: str | Iterable[str] | Asy
         raise TypeError(f"say() takes a str, or an iterable or async iterable of str, not {type(text).__name__}")
 
 
-class Reasoning(Scope):
+class Reasoning(Streamed):
     """A reasoning span with one reasoning message in it; `id` is the message's (R1)."""
+
+    _content = "REASONING_MESSAGE_CONTENT"
+    _noun = "reasoning"
 
     def __init__(
         self, outbox: Outbox, owner: str | None, *, id: str | None = None, metadata: dict[str, Any] | None = None
@@ -176,13 +191,6 @@ class Reasoning(Scope):
         super().__init__(outbox, owner)
         self.id = new_id() if id is None else id
         self._metadata = plain(metadata)
-
-    async def write(self, delta: str) -> None:
-        """Appends text to the reasoning message. An empty string sends nothing."""
-        if not isinstance(delta, str):
-            raise TypeError(f"reasoning is written as str, not {type(delta).__name__}")
-        if delta:
-            await self._outbox.send(self._event("REASONING_MESSAGE_CONTENT", messageId=self.id, delta=str(delta)))
 
     async def encrypted(self, value: str) -> None:
         """Attaches the provider's opaque form of this reasoning; it comes back unchanged in the next input (R2)."""
@@ -199,6 +207,7 @@ class Reasoning(Scope):
         except BaseException:
             self._outbox.close(self._event("REASONING_END", messageId=self.id))
             raise
+        self._opened()
 
     def _close(self, exc: BaseException | None) -> None:
         self._outbox.close(self._event("REASONING_MESSAGE_END", messageId=self.id))
@@ -339,70 +348,3 @@ class Step(Scope):
 
     def _close(self, exc: BaseException | None) -> None:
         self._outbox.close(self._event("STEP_FINISHED", stepName=self.name))
-
-
-T = TypeVar("T", bound=dict[str, Any])
-
-
-class Activity(Generic[T]):
-    """Structured progress that is not conversation: a message whose `content` is tracked like state (A1 to A3).
-
-    Change `content` as ordinary Python; the next flush sends an ACTIVITY_SNAPSHOT, later ones ACTIVITY_DELTAs.
-
-    Attributes:
-        id: the id of the activity message.
-        type: the application's word for its kind.
-    """
-
-    def __init__(
-        self,
-        outbox: Outbox,
-        owner: str | None,
-        type: str,
-        content: T,
-        *,
-        id: str | None = None,
-        metadata: dict[str, Any] | None = None,
-        debug: bool = False,
-    ) -> None:
-        if not isinstance(content, (dict, BaseModel)):
-            raise StateError(f"the content of an activity is an object, not {content.__class__.__name__} [A1]")
-        self.id = new_id() if id is None else id
-        self.type = type
-        self._owner = owner
-        self._metadata = plain(metadata)
-        self.document: Document[Any] = Document(content, debug=debug, on_change=lambda: outbox.touch(self))
-        outbox.add_activity(self.id, self)
-
-    @property
-    def content(self) -> T:
-        """The tracked content, always an object. Assign to replace the whole."""
-        value: T = self.document.value
-        return value
-
-    @content.setter
-    def content(self, value: T) -> None:
-        if not isinstance(value, (dict, BaseModel)):
-            raise StateError(f"the content of an activity is an object, not {value.__class__.__name__} [A2]")
-        self.document.value = value
-
-    def restate(self, *, type: str, metadata: dict[str, Any] | None = None, owner: str | None = None) -> None:
-        """Lets the next event carry another type, more metadata or another owner (A1, A2)."""
-        self.type = type
-        self._metadata = metadata
-        self._owner = owner or self._owner
-
-    def event(self, taken: Delta | Snapshot) -> tuple[dict[str, Any], bytes]:
-        """The event that says what changed, in wire form and as JSON text. Metadata is sent once: a consumer keeps it (X1)."""
-        delta = isinstance(taken, Delta)
-        wire = event(
-            "ACTIVITY_DELTA" if delta else "ACTIVITY_SNAPSHOT",
-            self._owner,
-            messageId=self.id,
-            activityType=self.type,
-            metadata=self._metadata,
-        )
-        self._metadata = None
-        member = "patch" if delta else "content"
-        payload = encode_json(wire)[:-1] + f',"{member}":'.encode() + taken.json + b"}"
-        return {**wire, member: taken.ops if isinstance(taken, Delta) else taken.value}, payload
