@@ -302,7 +302,9 @@ class Document(Generic[T]):
             return "the consumer's copy is unknown"
         if same(old, new):
             return None
-        ops = diff(old, new) if delta else None
+        if not delta:
+            return "a delta was not asked for"
+        ops = diff(old, new)
         if ops is None:
             return "the whole value was replaced, and is not a container or too large to be compared"
         changes.ops = ops

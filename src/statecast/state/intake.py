@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from math import isfinite
 from typing import Any
@@ -10,7 +11,7 @@ from ..errors import StateError
 from . import pointer
 from .opaque import Opaque, text_of
 from .positions import ancestors, connected, depth_of, height_of, locate
-from .tracker import LOOSE, Node, Spec, Tracker, attach, living_parents, tracker_of
+from .tracker import LOOSE, Node, Spec, Tracker, acquire, attach, living_parents, tracker_of
 from .values import (
     ATOMS,
     DEPTH,
@@ -36,6 +37,9 @@ CONTAINERS: dict[type, type[Any]] = {}
 PLAIN_KINDS = (MAPPING, SEQUENCE)
 FIXED_KINDS = (IMMUTABLE, TUPLE)
 TOO_DEEP = f"nested deeper than {DEPTH} levels"
+MOVING = threading.Lock()
+"""Held while nodes change their tracker, one after the other: nobody else may take them for parts of either meanwhile."""
+ELSEWHERE = "this belongs to another document: assign a copy.deepcopy of it"
 IN_ITSELF = "a container cannot be inside itself"
 
 
@@ -114,6 +118,9 @@ class Intake:
         depths: dict[int, int] = {}
         for node, path in self._existing:
             self._path = list(path)
+            if node._tracker is not self.tracker:
+                # Another thread put it into another document since it was prepared.
+                raise self._error(ELSEWHERE)
             if id(node) in above:
                 raise self._error(IN_ITSELF)
             level = depth + len(path) + (self.node is None)
@@ -233,7 +240,7 @@ class Intake:
             if self.tracker is LOOSE:
                 self._follow(tracker)
             else:
-                self._move(node, tracker)
+                self._move(node)
         if spec is not None and node._names is None and node._spec is not spec:
             if node._spec is not None:
                 raise self._error("this container has another item type: assign a copy of it")
@@ -268,16 +275,21 @@ class Intake:
             model._sent = None
             self._models.append(model)
 
-    def _move(self, node: Node, old: Tracker) -> None:
+    def _move(self, node: Node) -> None:
         """Makes everything that is connected with `node` part of this tracker, unless another living document holds it."""
-        tracker = self.tracker
-        with old.lock:
-            nodes = connected(node, old)
-            if nodes is None or old.log is not None:
-                raise self._error("this belongs to another document: assign a copy.deepcopy of it")
-            for one in nodes:
-                one._tracker = tracker
-                one._old = None
+        with MOVING:
+            old = acquire(node)
+            try:
+                if old is self.tracker:
+                    return
+                nodes = connected(node, old)
+                if nodes is None or old.log is not None:
+                    raise self._error(ELSEWHERE)
+                for one in nodes:
+                    one._tracker = self.tracker
+                    one._old = None
+            finally:
+                old.release()
         for one in nodes:
             if one._derives:
                 one._sent = None
@@ -291,10 +303,9 @@ class Intake:
         """Something of a document enters a loose node: this follows it into the document."""
         self._change_tracker(tracker)
         if self.node is not None:
-            self._move(self.node, LOOSE)
+            self._move(self.node)
         for node, _ in self._existing:
-            if node._tracker is LOOSE:
-                self._move(node, LOOSE)
+            self._move(node)
 
     def _change_tracker(self, tracker: Tracker) -> None:
         self.tracker = tracker
