@@ -327,6 +327,68 @@ def test_computed_fields_follow_what_they_are_made_of() -> None:
     assert consumer.sync()[-1] == ("replace", "/label", "y:0")
 
 
+class Plain(State):
+    n: int = 1
+    rate: int = Field(default=2, exclude=True)
+    _bonus: int = 0
+
+    @computed_field
+    @property
+    def total(self) -> int:
+        return self.n * self.rate + self._bonus
+
+
+class JudgedPlain(Plain):
+    @model_validator(mode="after")
+    def count(self) -> JudgedPlain:
+        if self.n > 5:
+            raise ValueError("too large")
+        self._bonus = self.n * 100
+        return self
+
+
+def test_an_edit_that_no_member_shows_recomputes() -> None:
+    consumer = Consumer(Plain())
+    assert consumer.document.compares is False
+    consumer.value._bonus = 1
+    assert consumer.sync() == [("replace", "/total", 3)]
+    consumer.value.rate = 3
+    assert consumer.sync() == [("replace", "/total", 4)]
+    with pytest.raises(ZeroDivisionError), consumer.document.batch():
+        consumer.value.rate = 5
+        consumer.value._bonus = 7
+        raise ZeroDivisionError
+    assert consumer.value.rate == 3
+    judged = Consumer(JudgedPlain())
+    judged.value.n = 2
+    assert sorted(judged.sync()) == [("replace", "/n", 2), ("replace", "/total", 204)]
+    with pytest.raises(ValidationError):
+        judged.value.n = 6
+    assert judged.value._bonus == 200
+
+
+def test_what_a_validator_changes_in_private_alone_recomputes() -> None:
+    class Made(State):
+        rows: list[int] = []
+        hidden: int = Field(default=0, exclude=True)
+        _seen: int = 0
+
+        @computed_field
+        @property
+        def seen(self) -> int:
+            return self._seen
+
+        @model_validator(mode="after")
+        def look(self) -> Made:
+            self._seen = self.hidden
+            return self
+
+    consumer = Consumer(Made())
+    assert consumer.document.compares is False
+    consumer.value.hidden = 3
+    assert consumer.sync() == [("replace", "/seen", 3)]
+
+
 def test_computed_fields_are_not_computed_when_nothing_under_the_model_changed() -> None:
     calls = []
 
@@ -409,6 +471,25 @@ def test_excluded_fields_and_private_attributes_never_leave_and_may_hold_anythin
     consumer.document.resync()
     consumer.sync()
     assert consumer.copy == {"n": 1}
+
+
+def test_excluded_fields_may_refer_to_anything_without_being_part_of_the_state() -> None:
+    class Node(State):
+        name: str = ""
+        kids: list[Node] = []
+        parent: Any = Field(default=None, exclude=True)
+
+    consumer = Consumer(Node())
+    for _ in range(3):
+        kid = Node(kids=[Node()])
+        kid.parent = consumer.value
+        kid.kids[0].parent = kid
+        consumer.value.kids.append(kid)
+    consumer.value.parent = Consumer(Node()).value
+    moved = consumer.value.kids.pop()
+    consumer.value.kids[0].kids.append(moved)
+    moved.kids[0].name = "x"
+    assert consumer.sent()["kids"][0]["kids"][1]["kids"] == [{"name": "x", "kids": []}]
 
 
 # Serializers and kinds of fields
@@ -750,6 +831,17 @@ def test_containers_that_validators_put_in_are_tracked() -> None:
     assert isinstance(consumer.value.rows, TrackedList)
     consumer.value.rows.append(1)
     assert consumer.sync() == [("add", "/rows/0", 1)]
+
+
+def test_a_container_that_is_assigned_to_a_judged_model_is_kept() -> None:
+    consumer = Consumer(Range())
+    rows = TrackedList(["a"])
+    consumer.value.log = rows
+    assert consumer.value.log is rows
+    with pytest.raises(ValidationError):
+        rows.append(5)
+    consumer.value.log = held = consumer.value.log
+    assert consumer.value.log is held
 
 
 def test_a_validator_that_knows_the_other_fields() -> None:

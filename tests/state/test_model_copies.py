@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError, computed_field
+from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, ValidationError, computed_field, model_validator
 
 from model_support import Consumer
 from statecast.errors import StateError
@@ -105,6 +105,29 @@ def test_a_shallow_copy_shares_what_is_in_it(make: Callable[[Trip], Trip]) -> No
     assert consumer.sent()["cityName"] == "Faro"
     copied.stops.pop()
     assert len(consumer.sent()["stops"]) == 1
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda v: v.model_copy(), lambda v: pickle.loads(pickle.dumps(v))])
+def test_a_copy_is_validated_and_tracked_like_any_other(make: Callable[[Judged], Judged]) -> None:
+    copied = make(Judged(low=1))
+    with pytest.raises(ValidationError):
+        copied.low = 11
+    copied.rows = [1]
+    assert type(copied.rows) is TrackedList
+    assert (copied.low, copied.width) == (1, 9)
+
+
+class Judged(State):
+    low: int = 0
+    rows: list[int] = []
+    width: int = 10
+
+    @model_validator(mode="after")
+    def judge(self) -> Judged:
+        if self.low > 10:
+            raise ValueError("too high")
+        self.width = 10 - self.low
+        return self
 
 
 def test_a_copy_with_an_update_is_tracked_and_the_update_is_not_validated() -> None:
