@@ -107,7 +107,9 @@ def test_a_shallow_copy_shares_what_is_in_it(make: Callable[[Trip], Trip]) -> No
     assert len(consumer.sent()["stops"]) == 1
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda v: v.model_copy(), lambda v: pickle.loads(pickle.dumps(v))])
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda v: v.model_copy(), lambda v: pickle.loads(pickle.dumps(v))]
+)
 def test_a_copy_is_validated_and_tracked_like_any_other(make: Callable[[Judged], Judged]) -> None:
     copied = make(Judged(low=1))
     with pytest.raises(ValidationError):
