@@ -1,24 +1,29 @@
 """The replica and the real TypeScript client agree: on the verdict, the state, and the messages."""
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
 import pytest
 
 from interop_support import require_node, run_lines
+from statecast.errors import SequenceError
 from statecast.replica import ProtocolViolation, Replica
-from stream_support import FATAL, broken, legal_stream
+from statecast.stream.chunks import Expander
+from statecast.stream.rules import Sequence
+from stream_support import FATAL, broken, careless_event, legal_stream
 
 SEEDS = range(300)
 
 
-def consume(stream: list[dict[str, Any]]) -> tuple[Replica, ProtocolViolation | None]:
+def consume(stream: list[dict[str, Any]], *, close: bool = True) -> tuple[Replica, ProtocolViolation | None]:
     replica = Replica()
     try:
         for event in stream:
             replica.apply(event)
-        replica.close()
+        if close:
+            replica.close()
     except ProtocolViolation as violation:
         return replica, violation
     return replica, None
@@ -60,6 +65,51 @@ def test_broken_streams() -> None:
     for (seed, name, stream), client in zip(cases, replay([stream for _, _, stream in cases]), strict=True):
         assert consume(stream)[1] is not None, (seed, name)
         assert not client["accepted"], (seed, name)
+
+
+def careless(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """What our consumer takes of a careless producer, and an event that it refuses after that, if there was one.
+
+    A refusal for the ids of a run does not count: the client does not look at those.
+    """
+    random = Random(seed)
+    stream: list[dict[str, Any]] = []
+    refused = None
+    expander, sequence = Expander(), Sequence(None, side="consumer")
+    for _ in range(80):
+        event = careless_event(random)
+        if event["type"] in ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR") and random.random() < 0.8 and stream:
+            continue
+        before = deepcopy((expander, sequence))
+        try:
+            for one in expander.feed(event):
+                sequence.advance(one)
+        except SequenceError as error:
+            expander, sequence = before
+            if error.rule != "L2":
+                refused = event
+                if random.random() < 0.05:
+                    break
+        else:
+            stream.append(event)
+            refused = None
+    return stream, refused
+
+
+def test_careless_streams() -> None:
+    require_node()
+    cases = [careless(seed) for seed in range(200)]
+    clients = replay([stream for stream, _ in cases])
+    refusals = replay([[*stream, refused] for stream, refused in cases if refused is not None])
+    for seed, ((stream, _), client) in enumerate(zip(cases, clients, strict=True)):
+        replica, violation = consume(stream, close=False)
+        assert violation is None, (seed, violation)
+        messages = [message.model_dump(mode="json", by_alias=True) for message in replica.messages]
+        assert client["accepted"], (seed, client["error"])
+        assert same(replica.state, client.get("state")), seed
+        assert same(messages, client["messages"]), (seed, messages, client["messages"])
+    assert len(refusals) > 50
+    assert not any(client["accepted"] for client in refusals)
 
 
 def test_lone_surrogates() -> None:

@@ -265,8 +265,9 @@ class Reduction:
             return entry
         if entry is not None:
             self._warn(f"TOOL_CALL_START: the parent {parent!r} is no assistant's message")
-        new = id if entry is not None or parent is None else parent
-        return self._add(_owned({"id": new, "role": "assistant"}, event))
+        new = {"id": id if entry is not None or parent is None else parent, "role": "assistant"}
+        # A second message under an id that is taken stays without an owner, as at the main consumer.
+        return self._add(new if new["id"] in self._by_id else _owned(new, event))
 
     def _call_args(self, event: EventDict) -> None:
         call = self._calls.get(event["toolCallId"])
