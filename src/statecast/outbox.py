@@ -246,25 +246,28 @@ class Outbox:
         now = monotonic()
         if compare:
             self._compared_at = now
-        changed = []
-        while self._changed:
-            changed.append(self._changed.popleft())
         self._stale = True
         self._calm = False
+        activities = self._take_changed(compare) if self._activities else self._changed.clear()
         if self._document is not None:
             taken = self._document.take(delta=self._deltas, compare=compare)
             if taken is not None:
                 self._put_state(taken)
                 self._sent_state_at = now
         # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
-        self._put_messages()
-        if self._activities:
-            for activity in self._activities.values() if compare else dict.fromkeys(changed):
-                if activity is not None:
-                    self._put_activity(activity, compare=compare)
+        if self.messages.dirty:
+            self._put_messages()
+        if activities:
+            for activity in activities:
+                self._put_activity(activity, compare=compare)
         self._stale = False
-        self._logged.clear()
+        if self._logged:
+            self._logged.clear()
         self._settle()
+
+    def _take_changed(self, compare: bool) -> list[TrackedActivity]:
+        changed = dict.fromkeys(self._changed.popleft() for _ in range(len(self._changed)))
+        return list(self._activities.values()) if compare else [one for one in changed if one is not None]
 
     def close_lane(self, owner: str) -> None:
         """Closes what is open in a subagent's lane, before its own end."""
