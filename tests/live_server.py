@@ -287,8 +287,8 @@ def serve(app: Any, **options: Any) -> Iterator[ThreadServer]:
 
     def run() -> None:
         # uvicorn ends with SystemExit when an app does not start.
-        with suppress(SystemExit):
-            asyncio.run(main())
+        with suppress(SystemExit), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(main())
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
