@@ -6,6 +6,7 @@ The id is the report's own. `NOT_TRIED` says which parts of a trial have nothing
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import random
@@ -95,7 +96,7 @@ def test_C03_tools_in_parallel_keep_each_others_data() -> None:
         "weather": {"found": "weather", "more": ["weather"]},
         "news": {"found": "news", "more": ["news"]},
     }
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         assert before.keys() <= after.keys(), "a key that was there has gone"
 
 
