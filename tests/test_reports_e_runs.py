@@ -38,7 +38,9 @@ class Model(Agent):
         self.model_calls = 0
 
     async def run(self, run: Run) -> str:
-        calls = [call.id for message in run.messages if message.role == "assistant" for call in message.tool_calls or ()]
+        calls = [
+            call.id for message in run.messages if message.role == "assistant" for call in message.tool_calls or ()
+        ]
         answered = {message.tool_call_id for message in run.messages if message.role == "tool"}
         if [id for id in calls if id not in answered]:
             return "waiting"
