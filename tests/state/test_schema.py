@@ -9,7 +9,7 @@ import uuid
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError, computed_field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError, WithJsonSchema, computed_field
 from typing_extensions import TypedDict
 
 from statecast.state import State, StateType
@@ -250,3 +250,19 @@ def test_an_unresolved_forward_reference_is_a_type_error() -> None:
 
     with pytest.raises(TypeError, match="Nowhere"):
         StateType(Early).read({})
+
+
+def test_json_schema_is_silent_on_what_only_the_author_writes(recwarn: pytest.WarningsRecorder) -> None:
+    class Matrix:
+        pass
+
+    class Made(State):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        matrix: Annotated[Matrix | None, PlainSerializer(lambda value: value and [1, 2])] = None
+        broken: Annotated[list[int], WithJsonSchema({"type": "array"})] = []
+        odd: Any = Color.RED
+
+    schema = StateType(Made).json_schema()
+    assert set(schema["properties"]) == {"matrix", "broken", "odd"}
+    json.dumps(schema)
+    assert not recwarn.list

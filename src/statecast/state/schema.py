@@ -8,9 +8,10 @@ import operator
 import re
 import types
 from functools import cached_property
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import InitErrorDetails, to_json
 from typing_extensions import is_typeddict
 
@@ -172,7 +173,7 @@ class StateType:
     def json_schema(self) -> dict[str, Any]:
         """The JSON Schema (2020-12) of what is sent: the wire's names, computed members included, excluded ones not."""
         self._schemas  # noqa: B018
-        return self._adapter.json_schema(by_alias=True, mode="serialization")
+        return self._adapter.json_schema(by_alias=True, mode="serialization", schema_generator=_Generator)
 
     @cached_property
     def _schemas(self) -> Schemas:
@@ -200,6 +201,15 @@ class StateType:
     @cached_property
     def _reads_infinities(self) -> bool:
         return reads_infinities(self._schemas)
+
+
+class _Generator(GenerateJsonSchema):
+    """Says nothing of what has no schema, such as what a serializer of the author writes."""
+
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
+        return {}
 
 
 def _holds_the_same(value: Any, read: Any) -> bool:
