@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
-from model_support import text
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -20,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from model_support import text
 from statecast.state import Document, State
 
 
@@ -141,7 +141,10 @@ ASSIGNED = [
     *(("n", value) for value in (1, "2", 3.0, 2.5, None, -1, 9, True, "three", 10**20)),
     *(("name", value) for value in ("a", None, 5, b"x", " pad ", "\ud83d", "long text")),
     *(("rows", value) for value in ([], [3, 1, 2], ["1"], (1, 2), {1}, None, "12", [1.5], [[1]], range(2))),
-    *(("by", value) for value in ({}, {"a": 1}, {"a": "2"}, {1: 2}, [["a", 1]], ["a"], None, {"a": float("nan")}, {"a": 1.0})),
+    *(
+        ("by", value)
+        for value in ({}, {"a": 1}, {"a": "2"}, {1: 2}, [["a", 1]], ["a"], None, {"a": float("nan")}, {"a": 1.0})
+    ),
     ("nope", 1),
 ]
 

@@ -9,7 +9,17 @@ import uuid
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError, WithJsonSchema, computed_field
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    computed_field,
+)
 from typing_extensions import TypedDict
 
 from statecast.state import State, StateType
