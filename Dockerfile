@@ -10,7 +10,8 @@
 #   ENV STATECAST_AGENT=planner:Planner
 #
 # or, without building one: docker run -v ./planner.py:/app/planner.py:ro -p 8000:8000 statecast serve planner:Planner
-# Every option of `statecast serve` is an environment variable too: --max-runs is STATECAST_MAX_RUNS.
+# Every option of `statecast serve` is an environment variable too: --max-runs is STATECAST_MAX_RUNS. Set the port by PORT
+# or STATECAST_PORT, where the health check finds it. Nothing is written to the file system.
 
 FROM python:3.13-slim AS build
 WORKDIR /build
