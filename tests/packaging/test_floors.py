@@ -116,7 +116,8 @@ def test_every_rule_that_is_cited_is_listed() -> None:
         f"{path.relative_to(ROOT)}:{line}: {id}"
         for folder in ("src", "tests", "examples")
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if "node_modules" not in path.parts
+        # Reports have ids of their own.
+        if "node_modules" not in path.parts and "reports" not in path.name
         for line, text in prose(path)
         for id in RULE.findall(text)
         if id not in listed
