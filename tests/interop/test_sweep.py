@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import ag_ui.core
+import pytest
 from ag_ui.core import EventType
 from ag_ui_validate import create_validator
 from pydantic import BaseModel, TypeAdapter
@@ -80,6 +82,22 @@ def test_no_optional_member_is_sent_as_null(all_played: list[Any]) -> None:
 def test_every_event_fits_the_schema_of_the_client_that_asked(all_played: list[Any], client: str) -> None:
     events = events_of(all_played)
     found = schema_faults(events, schema=client)
+    assert [(event, one["faults"]) for event, one in zip(events, found, strict=True) if one["faults"]] == []
+
+
+@pytest.mark.last
+def test_every_event_that_any_test_sent_fits(sent_frames: dict[bytes, list[bytes]]) -> None:
+    """Not only those of the scenarios: all that runs have sent in this process so far."""
+    frames = [frame for same in sent_frames.values() for frame in same if frame.startswith(b'data: {"')]
+    if not frames:
+        pytest.skip("no other test was run")
+    events = [json.loads(frame[6:]) for frame in frames]
+    for event in events:
+        assert (event, list(unknown_members(_model.validate_python(event, by_name=False, by_alias=True)))) == (
+            event,
+            [],
+        )
+    found = schema_faults(events)
     assert [(event, one["faults"]) for event, one in zip(events, found, strict=True) if one["faults"]] == []
 
 

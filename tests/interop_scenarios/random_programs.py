@@ -10,8 +10,8 @@ from ag_ui.core import UserMessage
 
 from interop_recording import Recorded
 from statecast import AgentError, Run
+from statecast.activity import Activity
 from statecast.author import Author
-from statecast.scopes import Activity
 
 from .scenario import Results, scenario
 from .streamed import PARTS
