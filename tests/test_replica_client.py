@@ -5,8 +5,6 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-import pytest
-
 from interop_support import require_node, run_lines
 from statecast.errors import SequenceError
 from statecast.replica import ProtocolViolation, Replica
@@ -128,10 +126,36 @@ def test_lone_surrogates() -> None:
     assert client["messages"][0]["content"] == replica.messages[0].content == text
 
 
-@pytest.mark.parametrize("stream", [[], [{"type": "RUN_ERROR", "message": "It failed."}]], ids=["empty", "error first"])
-def test_streams_without_a_run(stream: list[dict[str, Any]]) -> None:
-    """The client takes a stream that just stops; the protocol calls it truncated (W4)."""
+RUN = {"type": "RUN_STARTED", "threadId": "thread", "runId": "run"}
+FINISHED = {"type": "RUN_FINISHED", "threadId": "thread", "runId": "run"}
+QUESTION = {"id": "a", "reason": "x"}
+
+# Where the client 1.0.0 and the protocol differ; the replica keeps to the protocol.
+REJECTED_BY_US = {
+    "L2-the end of another run": [RUN, {**FINISHED, "runId": "another"}],
+    "L2-a run on another thread": [RUN, FINISHED, {**RUN, "threadId": "another"}],
+    "P1-an interrupt twice": [RUN, {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [QUESTION] * 2}}],
+    "D5-an operation without an op": [RUN, {"type": "STATE_DELTA", "delta": [{"path": "/a"}]}, FINISHED],
+    "W4-nothing at all": [],
+    "W4-a stream that stops": [RUN],
+}
+REJECTED_BY_THE_CLIENT = {
+    "C1-an unknown role": [RUN, {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "narrator"}],
+    "C1-an unknown subtype": [
+        RUN,
+        {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "part", "entityId": "m", "encryptedValue": "="},
+    ],
+}
+
+
+def test_known_differences() -> None:
     require_node()
-    [client] = replay([stream])
-    assert client["accepted"]
-    assert (consume(stream)[1] is None) == bool(stream)
+    clients = replay([*REJECTED_BY_US.values(), *REJECTED_BY_THE_CLIENT.values()])
+    for name, stream in REJECTED_BY_US.items():
+        assert clients.pop(0)["accepted"], name
+        assert consume(stream)[1] is not None, name
+    for name, stream in REJECTED_BY_THE_CLIENT.items():
+        assert not clients.pop(0)["accepted"], name
+        replica, violation = consume(stream, close=False)
+        assert violation is None, name
+        assert len(replica.warnings) == 1, name

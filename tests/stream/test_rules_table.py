@@ -545,6 +545,43 @@ def test_consumer_keeps_the_owner_that_a_snapshot_without_replacing_leaves() -> 
     assert raised.value.rule == "G3"
 
 
+def test_consumer_knows_whose_result_a_message_is() -> None:
+    sequence = Sequence("thread", side="consumer")
+    for event in [RUN, of("a", RESULT)]:
+        sequence.advance(event)
+    with pytest.raises(SequenceError) as raised:
+        sequence.advance(of("b", {**TEXT, "messageId": "r"}))
+    assert raised.value.rule == "G3"
+    sequence.advance(of("a", {**TEXT, "messageId": "r"}))
+
+
+def test_consumer_knows_whose_echoed_history_is_and_forgets_it_with_the_run() -> None:
+    message = of("a", {"id": "m", "role": "assistant", "content": ""})
+    echo = {**RUN, "input": {"threadId": "thread", "runId": "run", "messages": [message]}}
+    sequence = Sequence("thread", side="consumer")
+    sequence.advance(echo)
+    with pytest.raises(SequenceError) as raised:
+        sequence.advance(of("b", TEXT))
+    assert raised.value.rule == "G3"
+    sequence.advance(FINISHED)
+    sequence.advance({**RUN, "runId": "next"})
+    sequence.advance(of("b", TEXT))
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "end"), [(TEXT, CONTENT, TEXT_END), (CALL, ARGS, CALL_END), (THOUGHT, THINKING, THOUGHT_END)]
+)
+def test_consumer_keeps_the_owner_when_an_untagged_start_opens_again(
+    start: EventDict, piece: EventDict, end: EventDict
+) -> None:
+    sequence = Sequence("thread", side="consumer")
+    for event in [RUN, of("a", start), end, start, of("a", piece)]:
+        sequence.advance(event)
+    with pytest.raises(SequenceError) as raised:
+        sequence.advance(of("b", piece))
+    assert raised.value.rule == "G3"
+
+
 def test_consumer_takes_a_restatement_of_owners() -> None:
     """What a snapshot says of owners holds from then on."""
     restated = [of("b", {"id": "m", "role": "assistant", "content": "", "toolCalls": [CALLED]})]
