@@ -514,6 +514,14 @@ def test_touch_writes_a_container_that_was_changed_past_its_methods() -> None:
     assert type(consumer.value["new"]) is TrackedDict
 
 
+@pytest.mark.parametrize("pointer", ["/deep/n", "/deep/s", "/deep"])
+def test_touch_of_a_plain_member_writes_the_container_that_holds_it(pointer: str) -> None:
+    consumer = Consumer({"deep": {"n": 1, "s": "a"}, "pad": ["x" * 100]})
+    dict.update(consumer.value["deep"], n=2, s="b")
+    consumer.document.touch(pointer)
+    assert consumer.ops(compare=False) == [{"op": "replace", "path": "/deep", "value": {"n": 2, "s": "b"}}]
+
+
 @pytest.mark.parametrize(("pointer", "error"), [("a", ValueError), ("/missing", LookupError), ("/a/9", LookupError)])
 def test_touch_of_what_is_not_there(pointer: str, error: type[Exception]) -> None:
     with pytest.raises(error):

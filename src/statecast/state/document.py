@@ -111,17 +111,22 @@ class Document(Generic[T]):
     def touch(self, pointer: str = "") -> None:
         """Something at this JSON pointer changed that Python could not show: the next `take()` looks at it.
 
+        A member that is no container and no object of its own is sent with the container that holds it.
+
         Raises:
             ValueError: not a pointer.
             LookupError: there is nothing at it.
         """
         value: Any = self._root
+        followed = value
         for token in split(pointer):
             value = find(value, token)
-        if isinstance(value, Node):
-            readopt(value)
+            if isinstance(value, Node) or id(value) in self._tracker.opaque:
+                followed = value
+        if isinstance(followed, Node):
+            readopt(followed)
         with self._tracker.lock:
-            self._touched[id(value)] = value
+            self._touched[id(followed)] = followed
             self._usual = False
             self._tracker.signal()
             self._tracker.edits += 1
