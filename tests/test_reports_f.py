@@ -65,7 +65,9 @@ def test_F01_ten_lines_and_the_client_follows_live() -> None:
             async with open_run(names["Shopper"], "apples", state={"items": ["bread"]}) as live:
                 async for event in live:
                     if event.type == "TOOL_CALL_RESULT":
-                        assert live.state == {"items": ["bread", "apples"]}, "before the run's end, with the real result"
+                        assert live.state == {"items": ["bread", "apples"]}, (
+                            "before the run's end, with the real result"
+                        )
             assert live.result().raise_error().state == {"items": ["bread", "apples"]}
 
         asyncio.run(main())
