@@ -105,7 +105,11 @@ def run_agent_sync(agent: Agent[Any] | type[Agent[Any]], text: str | None = None
     __tracebackhide__ = True
     if _loop_runs():
         raise RuntimeError("an event loop runs here already: use `await run_agent(…)`")
-    return asyncio.run(run_agent(agent, text, **arguments))
+    try:
+        return asyncio.run(run_agent(agent, text, **arguments))
+    except (BrokenStream, RunTimeout) as error:
+        # The event loop's frames tell nothing.
+        raise error.with_traceback(None) from error.__cause__
 
 
 def _loop_runs() -> bool:
@@ -261,13 +265,14 @@ class LiveRun(LiveStream):
             raise self._differs("run.messages", *found)
 
     def _differs(self, what: str, pointer: str, client: Any, agent: Any) -> BrokenStream:
-        return BrokenStream(
+        reason = (
             f"the client does not have the agent's {what}, they differ at {pointer!r}\n"
             f"  client: {_shown(client)}\n"
-            f"  agent:  {_shown(agent)}",
-            None,
-            self.payloads,
+            f"  agent:  {_shown(agent)}"
         )
+        if what == "run.messages":
+            reason += "\n  (a message changed in place is not sent: run.messages[i] = message.model_copy(update=…) is)"
+        return BrokenStream(reason, None, self.payloads)
 
 
 def _as_sent(message: dict[str, Any], client: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,19 +6,16 @@ from collections import deque
 from typing import Any
 
 from ag_ui.core import Event, RunAgentInput
-from pydantic import TypeAdapter, ValidationError
 
 from ..errors import SequenceError
 from ..replica import ProtocolViolation, Replica
 from ..stream.chunks import Expander
 from ..stream.rules import Sequence
-from ..stream.wire import WireError, read_event, read_input
+from ..stream.wire import WireError, model_of, read_event, read_input
 from .failures import BrokenStream
 from .frames import FrameError, Frames
 
 __all__ = ["Transcript"]
-
-_event = TypeAdapter[Event](Event)
 
 _NULL_IS_DATA = {("STATE_SNAPSHOT", "snapshot"), ("CUSTOM", "value"), ("RAW", "event")}
 
@@ -93,23 +90,24 @@ class Transcript:
             for name, member in payload.items():
                 if member is None and (payload.get("type"), name) not in _NULL_IS_DATA:
                     raise self._broken(f"the last event has a null at /{name}: leave it out", "W6")
+        if self.strict and payload.get("type") == "RUN_STARTED" and len(self.payloads) == 1:
+            self._check_run_id(payload)
+        before = len(self.replica.warnings)
         try:
-            known, unknown = read_event(payload)
-        except WireError as error:
-            raise self._broken(f"the last event is malformed: {error}", "W7") from error
-        if self.strict and unknown:
-            raise self._broken(f"the protocol does not describe a part of the last event: {unknown[0]}", "W7")
-        if known is None:
-            self._apply(payload)
-            return None
-        try:
-            event = _event.validate_python(known, by_alias=True, by_name=False)
-        except ValidationError as error:
-            raise self._broken(f"the last event is malformed: {error}", "W7") from error
+            applied = self.replica.apply(payload)
+        except ProtocolViolation as error:
+            if isinstance(error.__cause__, WireError):
+                raise self._broken(f"the last event is malformed: {error}", "W7") from error
+            raise self._broken(str(error), error.rule) from error
+        self.applied.extend(applied)
         if self.strict:
-            self._check_rules(known)
-        self._apply(payload)
-        self.events.append(event)
+            if len(self.replica.warnings) > before:
+                rule = "W7" if read_event(payload)[1] else "D4"
+                raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}", rule)
+            self._check_rules(payload)
+        event = _as_sent(payload, applied)
+        if event is not None:
+            self.events.append(event)
         return event
 
     def close(self) -> None:
@@ -121,22 +119,15 @@ class Transcript:
         except FrameError as error:
             raise self._broken(error.reason, error.rule) from error
         except ProtocolViolation as error:
-            raise self._broken(str(error), getattr(error, "rule", None)) from error
+            raise self._broken(str(error), error.rule) from error
 
-    def _apply(self, payload: dict[str, Any]) -> None:
+    def _check_run_id(self, payload: dict[str, Any]) -> None:
         __tracebackhide__ = True
-        before = len(self.replica.warnings)
-        try:
-            self.applied.extend(self.replica.apply(payload))
-        except ProtocolViolation as error:
-            raise self._broken(str(error), getattr(error, "rule", None)) from error
-        if self.strict and len(self.replica.warnings) > before:
-            raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}")
+        if payload.get("runId") != self.sent.get("runId"):
+            raise self._broken(f"RUN_STARTED has the runId {payload.get('runId')!r}, which is not the input's", "L2")
 
     def _check_rules(self, event: dict[str, Any]) -> None:
         __tracebackhide__ = True
-        if event["type"] == "RUN_STARTED" and len(self.payloads) == 1 and event["runId"] != self.sent.get("runId"):
-            raise self._broken(f"RUN_STARTED has the runId {event['runId']!r}, which is not the input's", "L2")
         if self._rules is None:
             return
         try:
@@ -147,3 +138,12 @@ class Transcript:
 
     def _broken(self, reason: str, rule: str | None = None) -> BrokenStream:
         return BrokenStream(reason, rule, self.payloads)
+
+
+def _as_sent(payload: dict[str, Any], applied: list[Event]) -> Event | None:
+    """The event as a model; `None` when a consumer drops it."""
+    if str(payload["type"]).endswith("_CHUNK"):
+        known, _ = read_event(payload)
+        return None if known is None else model_of(known)
+    # Before it may stand the ends of the chunk items that it ended.
+    return applied[-1] if applied else None
