@@ -98,8 +98,8 @@ def test_a_failed_run_is_a_result():
 def test_an_endless_run_ends_with_the_time_that_it_has():
     agent = Counter()
     with serve(agent.app()) as server:
-        with pytest.raises(RunTimeout, match=r"within 0.3 s"):
-            run(server.url, timeout=0.3)
+        with pytest.raises(RunTimeout, match=r"within 1.5 s"):
+            run(server.url, timeout=1.5)
         deadline = time.monotonic() + 5
         while agent.finished is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -108,7 +108,7 @@ def test_an_endless_run_ends_with_the_time_that_it_has():
 
 def test_a_silent_server_ends_with_the_time_that_it_has():
     with canned(HEAD + b"\r\n" + STARTED, hold=True) as server, pytest.raises(RunTimeout, match="RUN_STARTED"):
-        run(server.url, timeout=0.3)
+        run(server.url, timeout=1.5)
 
 
 def test_events_are_read_as_they_come_and_leaving_disconnects():

@@ -126,9 +126,9 @@ def test_the_lifespan_is_open_while_the_agent_runs():
 def test_an_endless_agent_ends_with_the_time_that_it_has():
     agent = Counter()
     began = time.monotonic()
-    with pytest.raises(RunTimeout, match=r"within 0.2 s[^$]*RUN_STARTED"):
-        run_agent_sync(agent, timeout=0.2)
-    assert time.monotonic() - began < 3
+    with pytest.raises(RunTimeout, match=r"within 0.5 s[^$]*RUN_STARTED"):
+        run_agent_sync(agent, timeout=0.5)
+    assert time.monotonic() - began < 5
     assert agent.finished.kind == "disconnected"
 
 

@@ -209,6 +209,7 @@ class LiveRun(LiveStream):
 
     async def start(self, headers: Mapping[str, str]) -> None:
         """Sends the request and waits for the beginning of the response."""
+        self._begin()
         told = {"content-type": "application/json", "accept": "text/event-stream"}
         told |= {name.lower(): value for name, value in headers.items()}
         self._exchange = exchange = Exchange(

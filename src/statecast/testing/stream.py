@@ -33,7 +33,7 @@ class LiveStream:
         self.problem: Any = None
         self._transcript = transcript
         self._timeout = timeout
-        self._deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        self._deadline: float | None = None
         self._go_on = go_on
         self._ended = False
         self._left = False
@@ -107,6 +107,11 @@ class LiveStream:
                 pass
             return
         await self.disconnect()
+
+    def _begin(self) -> None:
+        """The request goes out now: the clock starts."""
+        if self._timeout is not None:
+            self._deadline = asyncio.get_running_loop().time() + self._timeout
 
     # What a source of bytes does
 
