@@ -150,7 +150,7 @@ async def _run(
                 shown = printed = 0
                 async for _ in live:
                     view.payloads(live.payloads[printed:])
-                    view.events(live.applied[shown:], live.state)
+                    view.events(live.applied[shown:])
                     printed, shown = len(live.payloads), len(live.applied)
             finally:
                 # What nothing was made of: what is unknown, and what broke the stream.

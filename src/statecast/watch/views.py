@@ -54,8 +54,8 @@ class View(Protocol):
     def payloads(self, payloads: Sequence[dict[str, Any]]) -> None:
         """These events came, in wire form."""
 
-    def events(self, events: Sequence[Event], state: Any) -> None:
-        """The same as an application gets them, and the state after them."""
+    def events(self, events: Sequence[Event]) -> None:
+        """The same as an application gets them."""
 
     def refresh(self) -> None:
         """Some time has passed."""
@@ -92,7 +92,7 @@ class JsonLines:
                 # A lone surrogate is JSON only as an escape.
                 click.echo(json.dumps(payload, separators=(",", ":")).encode())
 
-    def events(self, events: Sequence[Event], state: Any) -> None:
+    def events(self, events: Sequence[Event]) -> None:
         pass
 
     def refresh(self) -> None:
@@ -121,7 +121,7 @@ class Plain:
     def payloads(self, payloads: Sequence[dict[str, Any]]) -> None:
         pass
 
-    def events(self, events: Sequence[Event], state: Any) -> None:
+    def events(self, events: Sequence[Event]) -> None:
         for event in events:
             for line in self._story.tell(event):
                 click.echo(f"{line.kind:8} {line.text}")
@@ -152,12 +152,15 @@ class Screen:
         self._state: Any = None
         self._marks: dict[str, float] = {}
         self._done: list[Line] = []
+        self._source: LiveStream | None = None
+        self._stale = False
 
     @contextmanager
     def showing(self, live: LiveStream) -> Iterator[None]:
         from rich.live import Live
 
-        self._story, self._state, self._marks = Story(), live.state, {}
+        self._story, self._marks = Story(), {}
+        self._source, self._state = live, live.state
         with Live(console=self.console, get_renderable=self.render, auto_refresh=False, transient=True) as self._live:
             try:
                 yield
@@ -168,21 +171,24 @@ class Screen:
     def payloads(self, payloads: Sequence[dict[str, Any]]) -> None:
         pass
 
-    def events(self, events: Sequence[Event], state: Any) -> None:
+    def events(self, events: Sequence[Event]) -> None:
         now = monotonic()
         for event in events:
             done = self._story.tell(event)
             if event.type.value in ("STATE_SNAPSHOT", "STATE_DELTA"):
-                self._mark(state, now)
+                self._mark(now)
+                self._stale = True
             for line in done:
                 # The tree shows the state; its every change would only push the words away.
                 if line.kind != "state":
                     self._done.append(line)
-        self._state = state
 
     def refresh(self) -> None:
         from rich.console import Group
 
+        if self._stale and self._source is not None:
+            # Reading it costs its size, so not at every event.
+            self._state, self._stale = self._source.state, False
         lines, self._done = self._done, []
         if lines:
             # At once, as each print draws the live part again.
@@ -223,7 +229,7 @@ class Screen:
         parts.append(state_tree(self._state, marks, lines=max(height - used, 1)))
         return Group(*parts)
 
-    def _mark(self, state: Any, now: float) -> None:
+    def _mark(self, now: float) -> None:
         changed = self._story.changed
         pointers = [""] if changed is None else changed[-MAX_MARKS:]
         for pointer in pointers:
