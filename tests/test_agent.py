@@ -266,3 +266,47 @@ def test_a_run_without_http_opens_the_lifespan() -> None:
 
     asyncio.run(scenario())
     assert seen == ["open", "run", "run", "close"]
+
+
+def test_a_reader_that_leaves_after_the_first_event_leaves_no_run_behind() -> None:
+    started = []
+
+    async def body(run: Run[Any]) -> None:
+        started.append(run)
+
+    async def scenario() -> set[Any]:
+        before = asyncio.all_tasks()
+        events = agent_of(body).stream(given())
+        assert (await anext(events)).type == "RUN_STARTED"
+        await events.aclose()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - before
+
+    assert asyncio.run(asyncio.wait_for(scenario(), 5)) == set()
+    assert started == []
+
+
+def test_a_run_that_is_cancelled_before_it_began_ends_as_cancelled() -> None:
+    from statecast.server.execution import Execution
+    from statecast.server.inputs import prepare
+    from statecast.server.options import Options
+
+    started = []
+
+    async def body(run: Run[Any]) -> None:
+        started.append(run)
+
+    async def scenario() -> bytes:
+        agent = agent_of(body)
+        execution = Execution(agent, prepare(agent, given().model_dump(mode="json", by_alias=True)), Options())
+        execution.open()
+        execution.cancel("shutdown")
+        frames = b"".join([chunk async for chunk in execution.frames()])
+        await execution.leave()
+        return frames
+
+    frames = asyncio.run(asyncio.wait_for(scenario(), 5))
+    assert frames.count(b"data: ") == 2
+    assert b"RUN_STARTED" in frames
+    assert b'"reason":"shutdown"' in frames or b"STOPPED" in frames
+    assert started == []

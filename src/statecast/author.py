@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter
+from typing_extensions import Unpack
 
 from .activity import Activity
 from .ending import decisive
 from .errors import AgentError, Interrupted
 from .outbox import Outbox
-from .questions import Question, Questions
+from .questions import Asked, Question, Questions
 from .relay import emit, relay
 from .scopes import Reasoning, Step, Text, TextRole, ToolCall, event, new_id, plain, write_all
-from .state import MISSING
 from .tracing import Span
 from .usage import Usage
 
@@ -211,63 +210,12 @@ class Author:
         return await relay(self, events)
 
     @overload
-    async def ask(
-        self,
-        reason: str,
-        *,
-        schema: type[A],
-        id: str | None = None,
-        message: str | None = None,
-        tool_call_id: str | None = None,
-        expires_at: datetime | str | None = None,
-        expires_in: float | None = None,
-        default: Any = MISSING,
-        metadata: dict[str, Any] | None = None,
-    ) -> A: ...
-
+    async def ask(self, reason: str, *, schema: type[A], **more: Unpack[Asked]) -> A: ...
     @overload
-    async def ask(
-        self,
-        reason: str,
-        *,
-        schema: TypeAdapter[A],
-        id: str | None = None,
-        message: str | None = None,
-        tool_call_id: str | None = None,
-        expires_at: datetime | str | None = None,
-        expires_in: float | None = None,
-        default: Any = MISSING,
-        metadata: dict[str, Any] | None = None,
-    ) -> A: ...
-
+    async def ask(self, reason: str, *, schema: TypeAdapter[A], **more: Unpack[Asked]) -> A: ...
     @overload
-    async def ask(
-        self,
-        reason: str,
-        *,
-        schema: dict[str, Any] | None = None,
-        id: str | None = None,
-        message: str | None = None,
-        tool_call_id: str | None = None,
-        expires_at: datetime | str | None = None,
-        expires_in: float | None = None,
-        default: Any = MISSING,
-        metadata: dict[str, Any] | None = None,
-    ) -> Any: ...
-
-    async def ask(
-        self,
-        reason: str,
-        *,
-        schema: Any = None,
-        id: str | None = None,
-        message: str | None = None,
-        tool_call_id: str | None = None,
-        expires_at: datetime | str | None = None,
-        expires_in: float | None = None,
-        default: Any = MISSING,
-        metadata: dict[str, Any] | None = None,
-    ) -> Any:
+    async def ask(self, reason: str, *, schema: dict[str, Any] | None = None, **more: Unpack[Asked]) -> Any: ...
+    async def ask(self, reason: str, *, schema: Any = None, **more: Unpack[Asked]) -> Any:
         """Asks the user. Returns the answer if this input brings it, else ends the run with the question (P1, P2).
 
         The answer arrives in the *next* run, which starts `Agent.run` from the top, and brings only the answers to the
@@ -291,18 +239,7 @@ class Author:
             AgentError: the answer does not fit `schema` (code `invalid_answer`).
             SequenceError: the id was already asked in this run.
         """
-        question = Question(
-            reason,
-            id=id,
-            message=message,
-            schema=schema,
-            tool_call_id=tool_call_id,
-            expires_at=expires_at,
-            expires_in=expires_in,
-            default=default,
-            metadata=metadata,
-        )
-        return (await self.ask_all([question]))[0]
+        return (await self.ask_all([Question(reason, schema=schema, **more)]))[0]
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Any]:
         """Asks several questions at once; the payloads of the answers, in order. See `ask`.

@@ -248,7 +248,11 @@ class Outbox:
             self._compared_at = now
         self._stale = True
         self._calm = False
-        activities = self._take_changed(compare) if self._activities else self._changed.clear()
+        activities: list[TrackedActivity] = []
+        if self._activities:
+            activities = self._take_changed(compare)
+        else:
+            self._changed.clear()
         if self._document is not None:
             taken = self._document.take(delta=self._deltas, compare=compare)
             if taken is not None:
@@ -257,9 +261,8 @@ class Outbox:
         # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
         if self.messages.dirty:
             self._put_messages()
-        if activities:
-            for activity in activities:
-                self._put_activity(activity, compare=compare)
+        for activity in activities:
+            self._put_activity(activity, compare=compare)
         self._stale = False
         if self._logged:
             self._logged.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from ag_ui.core import RunAgentInput
 from pydantic import TypeAdapter, ValidationError
@@ -15,7 +15,19 @@ from .errors import Abandoned, AgentError, Interrupted, SequenceError
 from .scopes import plain
 from .state import MISSING
 
-__all__ = ["Question", "Questions"]
+__all__ = ["Asked", "Question", "Questions"]
+
+
+class Asked(TypedDict, total=False):
+    """What may be said of a question besides its reason and its schema; see `Question`."""
+
+    id: str | None
+    message: str | None
+    tool_call_id: str | None
+    expires_at: datetime | str | None
+    metadata: dict[str, Any] | None
+    expires_in: float | None
+    default: Any
 
 
 @dataclass(frozen=True)

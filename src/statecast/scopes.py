@@ -117,7 +117,7 @@ class Streamed(Scope):
         if not isinstance(delta, str):
             raise TypeError(f"{self._noun} is written as str, not {type(delta).__name__}")
         if delta:
-            await outbox.send(self._event(self._content, messageId=self.id, delta=str(delta)))
+            await outbox.send(self._event(self._content, messageId=self.id, delta=str.__str__(delta)))
 
     def _opened(self) -> None:
         self._pieces = self._outbox.pieces(self._event(self._content, messageId=self.id), self.id)
@@ -248,7 +248,7 @@ class ToolCall(Scope):
             raise TypeError(f"arguments are written as pieces of JSON text, not {type(delta).__name__}")
         if delta:
             self._written = True
-            await self._outbox.send(self._event("TOOL_CALL_ARGS", toolCallId=self.id, delta=str(delta)))
+            await self._outbox.send(self._event("TOOL_CALL_ARGS", toolCallId=self.id, delta=str.__str__(delta)))
 
     async def encrypted(self, value: str) -> None:
         """Attaches the provider's opaque artefact of this call (R2)."""
@@ -324,7 +324,7 @@ class ToolCall(Scope):
 
 def _result_content(content: Any) -> str | list[Any]:
     if isinstance(content, str):
-        return str(content)
+        return str.__str__(content)
     if isinstance(content, list) and content and all(_is_part(part) for part in content):
         return [part.model_dump(mode="json", by_alias=True) for part in content]
     return encode_json(content).decode()
