@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from ag_ui.core import AssistantMessage, MessagesSnapshotEvent
-from agents_support import agent_of, only
 
+from agents_support import agent_of, only
 from statecast import Agent, Run, SentEvent, SequenceError
 from statecast.testing import run_agent
 
