@@ -10,14 +10,23 @@ from typing import Any, NoReturn, SupportsIndex, cast, overload
 from ag_ui.core import Message
 from pydantic import BaseModel, TypeAdapter
 
+from .entry import Entry, copy_json, dump
 from .errors import SequenceError
-from .reduction import SPECIAL, Entry, Reduction, copy_json, dump
+from .reduction import SPECIAL, Reduction
 from .state import encode_json
 from .stream.shapes import MESSAGE, UNKNOWN, Notes
 
 __all__ = ["Conversation"]
 
 _message = TypeAdapter[Message](Message)
+
+
+class Held:
+    """The messages that a client holds while edits wait to be sent."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.by_id = {entry.id: entry for entry in entries}
+        self.count = Counter(entry.id for entry in entries)
 
 
 class Conversation(Reduction, MutableSequence[Message]):
@@ -48,7 +57,7 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._on_change = on_change
         self._dirty = False
         # What the client holds, while edits wait to be taken.
-        self._held: list[Entry] | None = None
+        self._held: Held | None = None
         # Special roles of which the next snapshot declares the complete set (M4).
         self._declared: set[str] = set()
         self._changed: dict[str, None] = {}
@@ -136,9 +145,22 @@ class Conversation(Reduction, MutableSequence[Message]):
 
     def insert(self, index: SupportsIndex, value: Message) -> None:
         """Appends a message. Raises `SequenceError` for an index before the end (M2)."""
+        entry = self._entry_of(value)
+        held = self._held or Held(self._entries)
+        if index.__index__() >= len(self._entries) and entry.id not in self._by_id and entry.id not in held.count:
+            self._append(entry, held)
+            return
         entries = list(self._entries)
-        entries.insert(index, self._entry_of(value))
+        entries.insert(index, entry)
         self._edit(entries)
+
+    def _append(self, entry: Entry, held: Held) -> None:
+        """What `_edit` does for a message that is new, without a look at all the others."""
+        self._entries.append(entry)
+        self._enter(entry)
+        self._held = held
+        self._declared |= {entry.role} & SPECIAL
+        self._mark()
 
     def extend(self, values: Iterable[Message]) -> None:
         self[len(self) :] = values
@@ -180,12 +202,11 @@ class Conversation(Reduction, MutableSequence[Message]):
 
     def _edit(self, entries: list[Entry]) -> None:
         """Takes over an edited list, if one snapshot can bring a client from what it holds to the same."""
-        held = self._entries if self._held is None else self._held
-        old = {entry.id: entry for entry in held}
+        held = self._held or Held(self._entries)
+        old = held.by_id
         new = {entry.id: entry for entry in entries}
         # An input may hold an id twice; an edit must not.
-        before = Counter(entry.id for entry in held)
-        if any(count > max(1, before[id]) for id, count in Counter(entry.id for entry in entries).items()):
+        if any(count > max(1, held.count[id]) for id, count in Counter(entry.id for entry in entries).items()):
             raise SequenceError("two messages would have the same id", "L8")
         if [id for id in old if id in new] + [id for id in new if id not in old] != list(new):
             raise SequenceError(

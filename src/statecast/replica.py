@@ -13,8 +13,8 @@ from ag_ui.core import Event, Interrupt, Message, RunErrorEvent, RunFinishedEven
 from pydantic import BaseModel
 
 from .conversation import Conversation
+from .entry import copy_json
 from .errors import SequenceError
-from .reduction import copy_json
 from .state import MISSING
 from .stream.chunks import Expander
 from .stream.patch import PatchFailed, apply_patch
