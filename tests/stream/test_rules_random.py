@@ -89,6 +89,8 @@ def test_closing_a_lane_closes_nothing_else(random: Random) -> None:
         return lane == owner or (lane is not None and lane in parents and inside(parents[lane]))
 
     everything, closing = sequence.closing(), sequence.closing(owner)
+    ended = [event["subagentRunId"] for event in everything if event["type"] == "SUBAGENT_ERROR"]
+    assert all(ended.index(child) < ended.index(parent) for child, parent in parents.items() if parent in ended)
     own_end = {"type": "SUBAGENT_ERROR", "subagentRunId": owner, "message": "Cancelled.", "code": "cancelled"}
     assert [event for event in everything if inside(event.get("subagentRunId")) and event != own_end] == closing
     for event in closing:
