@@ -22,7 +22,7 @@ from statecast.state import Document, TrackedDict, TrackedList
 INHERITED = {name for name in dir(object) if name not in ("__init__", "__setattr__", "__delattr__")}
 
 DICT_MUTATORS: dict[str, list[Callable[[Any], Any]]] = {
-    "__init__": [lambda d: d.__init__(new=1), lambda d: d.__init__([("a", 5)]), lambda d: d.__init__()],
+    "__init__": [lambda d: d.__init__(new=1), lambda d: d.__init__([("a", 5)], self=1), lambda d: d.__init__()],
     "__setitem__": [
         lambda d: d.__setitem__("new", 1),
         lambda d: d.__setitem__("a", [1]),
@@ -41,12 +41,14 @@ DICT_MUTATORS: dict[str, list[Callable[[Any], Any]]] = {
         lambda d: d.pop("missing"),
         lambda d: d.pop(),
         lambda d: d.pop("a", 1, 2),
+        lambda d: d.pop(key="a"),
         lambda d: d.pop([]),
     ],
     "popitem": [lambda d: d.popitem(), lambda d: [d.popitem() for _ in range(9)]],
     "setdefault": [
         lambda d: d.setdefault("a", 9),
         lambda d: d.setdefault("new"),
+        lambda d: d.setdefault("new", default=1),
         lambda d: d.setdefault("new", []).append(1),
         lambda d: d.setdefault("list", []).append(1),
     ],
@@ -55,6 +57,7 @@ DICT_MUTATORS: dict[str, list[Callable[[Any], Any]]] = {
         lambda d: d.update([("a", 5), ("new", 1)]),
         lambda d: d.update(a=5, new={"x": 1}),
         lambda d: d.update({"a": 5}, b=6),
+        lambda d: d.update(self=1, cls=2, args=3, kwargs=4),
         lambda d: d.update((key, 1) for key in "xyz"),
         lambda d: d.update(),
         lambda d: d.update(5),
@@ -111,7 +114,7 @@ LIST_MUTATORS: dict[str, list[Callable[[Any], Any]]] = {
         lambda x: operator.imul(x, True) is x,
         lambda x: operator.imul(x, 1.5),
     ],
-    "append": [lambda x: x.append(1), lambda x: x.append({"a": []}), lambda x: x.append()],
+    "append": [lambda x: x.append(1), lambda x: x.append({"a": []}), lambda x: x.append(), lambda x: x.append(value=1)],
     "clear": [lambda x: x.clear()],
     "extend": [
         lambda x: x.extend([1, {"a": 1}]),

@@ -28,17 +28,17 @@ class TrackedDict(Node, dict[str, Any]):
 
     __slots__ = (*SLOTS, "__weakref__")
 
-    def __new__(cls: type[D], *args: Any, **kwargs: Any) -> D:
+    def __new__(cls: type[D], /, *args: Any, **kwargs: Any) -> D:
         self = dict.__new__(cls)
         self._tracker = LOOSE
         self._parents = self._key = self._old = self._spec = None
         return self
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
             self.update(*args, **kwargs)
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: Any, /) -> None:
         if type(key) is not str:
             key = self._exact(key)
         spec = self._spec
@@ -52,7 +52,7 @@ class TrackedDict(Node, dict[str, Any]):
         else:
             self._change({key: value})
 
-    def __delitem__(self, key: str) -> None:
+    def __delitem__(self, key: str, /) -> None:
         own = self._own(key)
         self._judge(dict.pop, own, None)
         tracker = acquire(self)
@@ -63,19 +63,19 @@ class TrackedDict(Node, dict[str, Any]):
         finally:
             tracker.release()
 
-    def __ior__(self: D, other: Any) -> D:  # type: ignore[override, misc]
+    def __ior__(self: D, other: Any, /) -> D:  # type: ignore[override, misc]
         self.update(other)
         return self
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, /, *args: Any, **kwargs: Any) -> None:
         self._change(dict(*args, **kwargs))
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: Any = None, /) -> Any:
         if key not in self:
             self._change({key: default}, only_missing=True)
         return self[key]
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, /, *default: Any) -> Any:
         if len(default) > 1:
             raise TypeError(f"pop expected at most 2 arguments, got {len(default) + 1}")
         own = self._own(key)

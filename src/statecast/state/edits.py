@@ -135,7 +135,7 @@ class Changes(Images):
                         self._write_child(child, f"{path}/{pointer.escape(name)}")
         if node._derives:
             self._write_derived(node._sent or {}, self.derived_now(node), path)
-        if record is not None and len(record) > SIMPLE and path:
+        if record is not None and path and (len(record) > SIMPLE or not raw):
             self._choose_shorter(start, node, path)
 
     def _write_derived(self, sent: dict[str, Any], now: dict[str, Any], path: str) -> None:

@@ -31,17 +31,17 @@ class TrackedList(Node, list[Any]):
 
     __slots__ = (*SLOTS, "__weakref__", "_shift")
 
-    def __new__(cls: type[L], *args: Any) -> L:
+    def __new__(cls: type[L], /, *args: Any) -> L:
         self = list.__new__(cls)
         self._tracker = LOOSE
         self._parents = self._key = self._old = self._spec = None
         self._shift = 0
         return self
 
-    def __init__(self, iterable: Iterable[Any] = ()) -> None:
+    def __init__(self, iterable: Iterable[Any] = (), /) -> None:
         self[:] = iterable
 
-    def append(self, value: Any) -> None:
+    def append(self, value: Any, /) -> None:
         cls = type(value)
         if self._spec is None and (cls in ATOMS or (cls is float and isfinite(value))):
             tracker = acquire(self)
@@ -53,17 +53,17 @@ class TrackedList(Node, list[Any]):
         else:
             self._insert(None, [value])
 
-    def extend(self, iterable: Iterable[Any]) -> None:
+    def extend(self, iterable: Iterable[Any], /) -> None:
         self._insert(None, list(iterable))
 
-    def insert(self, index: SupportsIndex, value: Any) -> None:
+    def insert(self, index: SupportsIndex, value: Any, /) -> None:
         self._insert(operator.index(index), [value])
 
-    def __iadd__(self: L, iterable: Iterable[Any]) -> L:  # type: ignore[misc]
+    def __iadd__(self: L, iterable: Iterable[Any], /) -> L:  # type: ignore[misc]
         self._insert(None, list(iterable))
         return self
 
-    def __imul__(self: L, times: SupportsIndex) -> L:
+    def __imul__(self: L, times: SupportsIndex, /) -> L:
         count = operator.index(times)
         self._judge(list.__imul__, count)
         tracker = acquire(self)
@@ -77,7 +77,7 @@ class TrackedList(Node, list[Any]):
             tracker.release()
         return self
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any, /) -> None:
         if isinstance(index, slice):
             self._set_slice(_exact_slice(index), list(value))
             return
@@ -104,7 +104,7 @@ class TrackedList(Node, list[Any]):
         finally:
             tracker.release()
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Any, /) -> None:
         if isinstance(index, slice):
             index = _exact_slice(index)
             self._judge(list.__delitem__, index)
@@ -121,12 +121,12 @@ class TrackedList(Node, list[Any]):
         else:
             self._pop(operator.index(index), "list assignment index out of range")
 
-    def pop(self, index: SupportsIndex = -1) -> Any:
+    def pop(self, index: SupportsIndex = -1, /) -> Any:
         if not self:
             raise IndexError("pop from empty list")
         return self._pop(operator.index(index), "pop index out of range")
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: Any, /) -> None:
         while True:
             try:
                 index = self.index(value)
