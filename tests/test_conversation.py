@@ -408,6 +408,20 @@ def test_a_message_is_the_same_object_until_it_changes() -> None:
     assert first.content == "x"
 
 
+def test_a_collector_serves_its_message_as_long_as_it_stands() -> None:
+    conversation = Conversation()
+    assert conversation.collector("m") is None
+    conversation.apply({"type": "TEXT_MESSAGE_START", "messageId": "m"})
+    collect = conversation.collector("m")
+    assert collect is not None
+    collect("a")
+    assert conversation[0].content == "a"
+    for event in text("m", "b"):
+        conversation.apply(event)
+    collect("c")
+    assert conversation[0].content == "abc"
+
+
 @pytest.mark.parametrize(
     ("start", "piece"),
     [

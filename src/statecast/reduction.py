@@ -112,9 +112,10 @@ class Reduction:
     def _open_text(self, entry: Entry) -> list[str]:
         """From now on a piece of text is only appended to the pieces."""
         self._change(entry)
-        pieces: list[str] = []
-        entry.pieces = pieces
-        return pieces
+        # The same list again: whoever collects pieces for this message holds it.
+        if entry.pieces is None:
+            entry.pieces = []
+        return entry.pieces
 
     def _content(self, event: EventDict) -> None:
         # One of these for every piece of text: two look-ups and an append.
