@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from sse_starlette import EventSourceResponse
 
 from kit_agents import Counter, Planner
 from statecast import Agent, Run
+from statecast.server.response import RunResponse
 from statecast.stream.channel import Channel
 from statecast.testing import BrokenStream, open_run, run_agent_sync
 
@@ -86,16 +86,16 @@ def test_W6_nulls(corrupt, name):
 
 
 def test_W4_a_body_that_does_not_end(monkeypatch):
-    stream = EventSourceResponse._stream_response
+    stream = RunResponse._stream_response
 
-    async def endless(response: EventSourceResponse, send: Any) -> None:
+    async def endless(response: RunResponse, send: Any) -> None:
         async def most(message: Any) -> None:
             if message.get("more_body", True):
                 await send(message)
 
         await stream(response, most)
 
-    monkeypatch.setattr(EventSourceResponse, "_stream_response", endless)
+    monkeypatch.setattr(RunResponse, "_stream_response", endless)
     error = broken()
     assert error.rule == "W4"
     assert "body" in error.reason
