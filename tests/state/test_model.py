@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import datetime
 import enum
+import inspect
 import logging
+from collections import Counter, OrderedDict, defaultdict
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
@@ -473,6 +475,22 @@ def test_excluded_fields_and_private_attributes_never_leave_and_may_hold_anythin
     assert consumer.copy == {"n": 1}
 
 
+@pytest.mark.skipif("exclude_if" not in inspect.signature(Field).parameters, reason="pydantic before 2.12")
+def test_a_field_that_is_left_out_on_a_condition() -> None:
+    class Made(State):
+        n: int = Field(default=0, exclude_if=lambda value: value == 0)
+        rows: list[int] = Field(default=[], exclude_if=lambda value: not value)
+
+    consumer = Consumer(Made())
+    assert consumer.copy == {}
+    consumer.value.n = 1
+    consumer.value.rows.append(1)
+    assert consumer.sent() == {"n": 1, "rows": [1]}
+    consumer.value.n = 0
+    assert consumer.sync() == [("remove", "/n", None)]
+    assert consumer.reread() == consumer.value
+
+
 def test_excluded_fields_may_refer_to_anything_without_being_part_of_the_state() -> None:
     class Node(State):
         name: str = ""
@@ -588,6 +606,25 @@ def test_a_plain_model_in_a_field_is_compared() -> None:
     consumer.value.many[0].x = 5
     consumer.sync()
     assert consumer.copy == {"one": {"x": 0, "rows": [1]}, "many": [{"x": 5, "rows": []}]}
+
+
+def test_dicts_that_can_more_than_a_dict_stay_what_they_are() -> None:
+    class Made(State):
+        count: Counter[str] = Counter()
+        order: OrderedDict[str, int] = OrderedDict()
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        rows: list[OrderedDict[str, int]] = []
+
+    consumer = Consumer(Made())
+    assert consumer.document.compares
+    consumer.value.count.update("aab")
+    consumer.value.order["x"] = 1
+    consumer.value.order.move_to_end("x")
+    consumer.value.groups["g"].append(1)
+    consumer.value.rows.append(OrderedDict(a=1))
+    assert consumer.value.count.most_common(1) == [("a", 2)]
+    assert consumer.sent() == {"count": {"a": 2, "b": 1}, "order": {"x": 1}, "groups": {"g": [1]}, "rows": [{"a": 1}]}
+    assert consumer.reread() == consumer.value
 
 
 def test_tuples_stay_tuples() -> None:

@@ -172,7 +172,6 @@ def test_what_is_not_of_the_item_type_is_converted_as_in_an_assignment() -> None
     value.rows.append({"id": "9", "cells": ["10"]})
     value.rows[0]["cells"].append("11")
     value.open["n"] = "12"
-    value.open["other"] = ["any"]
     value.sequence.append("13")
     value.mapping["a"] = "14"
     value.nested.append(["15"])
@@ -185,8 +184,12 @@ def test_what_is_not_of_the_item_type_is_converted_as_in_an_assignment() -> None
     assert type(value.stops[0]) is Stop
     assert value.when == [datetime.date(2026, 1, 2)]
     assert sent["row"] == {"id": 7, "cells": [8], "stop": {"title": "b", "tags": ["t"]}}
+    value.open["other"] = ["any"]
+    value.open["other"].append("more")
+    assert value.open == {"n": 12, "other": ["any", "more"]}
+    del value.open["other"]
     assert sent["rows"] == [{"id": 9, "cells": [10, 11]}]
-    assert sent["open"] == {"n": 12, "other": ["any"]}
+    assert consumer.sync() == []
     assert (value.sequence, value.mapping, value.nested) == ([13], {"a": 14}, [[15]])
     assert value.evens == {"a": [1, 2]}
     assert consumer.reread() == value

@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+from collections import OrderedDict, deque
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
 
 import pytest
@@ -123,6 +125,12 @@ STRIPPED = [
     (tuple[int, Item], [1, EVIL], [1, CLEAN]),
     (tuple[Item, ...], [EVIL, EVIL], [CLEAN, CLEAN]),
     (Pair, [EVIL, 1], [CLEAN, 1]),
+    (Pair, {"left": EVIL, "right": 1}, {"left": CLEAN, "right": 1}),
+    (OrderedDict[str, Item], {"a": EVIL}, {"a": CLEAN}),
+    (deque[Item], [EVIL], [CLEAN]),
+    (Sequence[Item], [EVIL], [CLEAN]),
+    (Mapping[str, Item], {"a": EVIL}, {"a": CLEAN}),
+    (MutableMapping[str, Item], {"a": EVIL}, {"a": CLEAN}),
     (Item | None, EVIL, CLEAN),
     (Item | int, EVIL, CLEAN),
     (int | list[Item], [EVIL], [CLEAN]),
@@ -161,7 +169,8 @@ def test_strip_takes_out_what_a_client_is_not_believed_on(annotation: Any, data:
     kind = StateType(annotation)
     assert kind.strip(data) == left
     assert data == before
-    assert kind.read(data) == kind.validate(left)
+    if left is not data:
+        assert kind.read(data) == kind.validate(left)
 
 
 @pytest.mark.parametrize("annotation", [Item, PlainItem])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin
 
 from pydantic import BaseModel
+from typing_extensions import TypeAliasType, is_typeddict
 
-from .members import fields_node, members
+from .members import fields_node, hints, members
 from .nodes import SCALARS, Schema, Schemas, children, is_authors_function, is_custom_json
 from .readers import Reader, validator
 from .specs import ContainerSpec, Specs
@@ -53,6 +54,7 @@ class Fields:
         self.frozen: set[str] = set()
         self._validator = validator(node, schemas, config)
         specs = Specs(schemas, config)
+        annotations = hints(cls)
         changeable = False
         for member in members(schemas, model):
             if member.schema is None:
@@ -60,7 +62,7 @@ class Fields:
                 continue
             field = node["fields"][member.name]
             shown = "serialization_exclude_if" not in field and shows_itself(schemas, member.schema, config)
-            if member.written and shown and not self.whole:
+            if member.written and shown and not self.whole and not holds_special_dicts(annotations[member.name]):
                 self.names[member.name] = member.wire
                 self.specs[member.name] = specs.spec(member.schema, self.judged)
             else:
@@ -110,6 +112,16 @@ def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
         return all(search(child, node.get("config") or config) for child in children(node))
 
     return search(schema, config)
+
+
+def holds_special_dicts(annotation: Any) -> bool:
+    """Whether an OrderedDict, a Counter or a defaultdict stands in it: a tracked dict is none, and cannot do what they do."""
+    if isinstance(annotation, TypeAliasType):
+        return holds_special_dicts(annotation.__value__)
+    origin = get_origin(annotation) or annotation
+    if isinstance(origin, type) and issubclass(origin, dict) and origin is not dict:
+        return not is_typeddict(origin)
+    return any(map(holds_special_dicts, get_args(annotation)))
 
 
 def is_immutable(schemas: Schemas, schema: Schema) -> bool:

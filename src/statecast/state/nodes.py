@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-__all__ = ["SCALARS", "Schema", "Schemas", "children", "choices", "is_authors_function", "is_custom_json", "type_key"]
+__all__ = ["MAPPINGS", "SCALARS", "Schema", "Schemas", "children", "choices", "is_authors_function", "is_custom_json", "positions", "type_key"]
 
 Schema = dict[str, Any]
 """A node of a pydantic core schema."""
@@ -42,6 +42,9 @@ SCALARS = frozenset(
     | {"bytes", "url", "multi-host-url", "complex"}
 )
 """Kinds of nodes whose values are immutable and hold no others."""
+
+MAPPINGS = ("dict", "ordered-dict", "counter", "frozendict")
+"""Kinds of nodes that read an object with one type of value."""
 
 _BUILT_IN = ("pydantic.", "pydantic_core.", f"{__name__.rpartition('.')[0]}.")
 
@@ -132,6 +135,16 @@ def _is_built_in(function: Any) -> bool:
     return (getattr(function, "__module__", None) or "").startswith(_BUILT_IN)
 
 
+def positions(node: Schema) -> list[Schema] | None:
+    """The fields of a NamedTuple, with `name` and `schema`; `None` if the node is none."""
+    if node["type"] == "named-tuple":
+        return list(node["fields"])
+    if node["type"] == "call" and node["arguments_schema"]["type"] == "arguments":
+        # As pydantic 2.11 does it.
+        return list(node["arguments_schema"]["arguments_schema"])
+    return None
+
+
 def choices(node: Schema) -> list[Schema]:
     """The members of a union."""
     found = node.get("choices", ())
@@ -158,7 +171,7 @@ def children(node: Schema) -> Iterator[Schema]:
         elif isinstance(inner, dict) and "type" in inner:
             yield inner
     yield from choices(node)
-    fields = node.get("fields", ())
+    fields = positions(node) or node.get("fields", ())
     for field in fields.values() if isinstance(fields, dict) else fields:
         if isinstance(field, dict):
             yield field["schema"]

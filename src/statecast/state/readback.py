@@ -10,7 +10,7 @@ from pydantic import Secret, SecretBytes, SecretStr
 from typing_extensions import TypeAliasType
 
 from .members import Member, fields_node, hints, members
-from .nodes import Schema, Schemas, children, choices
+from .nodes import MAPPINGS, Schema, Schemas, children, choices, positions
 
 __all__ = ["check_no_cached_property", "check_reads_back", "check_secrets", "reads_infinities"]
 
@@ -18,6 +18,7 @@ _UNREADABLE = {
     "callable": "a callable is not JSON",
     "is-instance": "pydantic does not know how to read it from JSON",
     "is-subclass": "a class is not JSON",
+    "json": "Json reads a text and writes what is in it",
     "generator": "an Iterable is read lazily and only once: declare list[…]",
 }
 
@@ -72,12 +73,12 @@ class _Check:
                 raise TypeError(f"{place} would not read back what it writes: set val_json_bytes={written!r} too")
         elif kind in _UNREADABLE:
             raise TypeError(f"{place} would not read back what it writes: {_UNREADABLE[kind]}")
-        elif kind == "dict":
+        elif kind in MAPPINGS:
             self._keys(schema, place)
             if "values_schema" in schema:
                 self.node(schema["values_schema"], place)
-        elif kind == "named-tuple":
-            for field in schema["fields"]:
+        elif (fields := positions(schema)) is not None:
+            for field in fields:
                 self.node(field["schema"], f"{place}.{field['name']}")
         else:
             for child in children(schema):

@@ -14,13 +14,13 @@ from weakref import WeakValueDictionary
 from pydantic_core import SchemaValidator
 
 from ..errors import StateError
-from .nodes import SCALARS, Schema, Schemas, choices, is_authors_function, type_key
+from .nodes import MAPPINGS, SCALARS, Schema, Schemas, choices, is_authors_function, positions, type_key
 from .readers import Reader, validator
 from .tracker import living_parents
 
 __all__ = ["Specs"]
 
-_CONTAINERS = ("list", "dict", "typed-dict")
+_CONTAINERS = ("list", *MAPPINGS, "typed-dict")
 _UNTRACKED = SCALARS | {"model", "dataclass", "tuple", "set", "frozenset", "named-tuple", "deque"}
 """Types whose values are never tracked containers."""
 
@@ -190,8 +190,10 @@ class Specs:
             return self._union(last, climbs or bool(functions))
         if kind == "any":
             return ANYTHING if climbs or functions else None
+        if kind in _UNTRACKED or positions(last) is not None:
+            return None
         if kind not in _CONTAINERS:
-            return ANYTHING if functions else None
+            return ContainerSpec(None, lambda: ANYTHING, validator(schema, self._schemas, self._config), climbs)
         climbs = climbs or any(node["function"]["type"] == "with-info" for node in functions)
         within = climbs or bool(functions)
         local = validator(schema, self._schemas, self._config) if functions or self._is_constrained(last) else None

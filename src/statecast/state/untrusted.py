@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, to_json
 
 from .members import Member, fields_node, members
-from .nodes import Schema, Schemas, choices
+from .nodes import MAPPINGS, Schema, Schemas, children, choices, positions
 
 __all__ = ["Plan", "plan"]
 
@@ -67,6 +67,35 @@ class ItemsPlan:
         plans += [self.rest] * (len(data) - len(plans))
         items = [item if plan is None else plan.strip(item) for item, plan in zip(data, plans, strict=True)]
         return data if all(new is old for new, old in zip(items, data, strict=True)) else items
+
+
+class NamedPlan(ItemsPlan):
+    """A NamedTuple, which is read from an array, and from an object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def strip(self, data: Any) -> Any:
+        if type(data) is not dict:
+            return super().strip(data)
+        plans = {name: plan for name, plan in zip(self.names, self.positions, strict=True) if plan is not None}
+        result = {key: plans[key].strip(value) if key in plans else value for key, value in data.items()}
+        return data if all(result[key] is value for key, value in data.items()) else result
+
+
+class UnknownPlan:
+    """Something of which it is not known where its parts stand in the JSON."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.parts: list[Plan] = []
+
+    def inner(self) -> list[Plan]:
+        return self.parts
+
+    def strip(self, data: Any) -> Any:
+        raise TypeError(f"what a client sends inside a {self.kind} cannot be looked through")
 
 
 class ValuesPlan:
@@ -183,13 +212,13 @@ class _Maker:
         self._schemas = schemas
         self._made: dict[int, Plan] = {}
 
-    def make(self, schema: Schema) -> Plan | None:
+    def make(self, schema: Schema) -> Plan:
         schema = self._schemas.unwrap(schema)
         if id(schema) not in self._made:
             maker = _MAKERS.get(schema["type"])
-            if maker is None:
-                return None
-            maker(self, schema)
+            if maker is None and positions(schema) is not None:
+                maker = _Maker.named_tuple
+            (maker or _Maker.unknown)(self, schema)
         return self._made[id(schema)]
 
     def object(self, schema: Schema) -> None:
@@ -203,8 +232,8 @@ class _Maker:
                     plan.owned.append(member)
                 continue
             believed |= member.reads
-            inner = self.make(member.schema) if member.schema else None
-            if inner is not None:
+            if member.schema is not None:
+                inner = self.make(member.schema)
                 plan.members.update(dict.fromkeys(member.reads, inner))
                 plan.nested.append((member, inner))
         hidden |= set(getattr(schema.get("cls"), "__private_attributes__", ()))
@@ -220,13 +249,20 @@ class _Maker:
             plan.rest = self.make(items)
         elif items is not None:
             variadic = schema.get("variadic_item_index")
-            plans = [self.make(item) for item in items]
-            plan.positions = plans if variadic is None else plans[:variadic]
-            plan.rest = None if variadic is None else _merged(plans[variadic:])
+            plans: list[Plan | None] = [self.make(item) for item in items]
+            plan.positions = plans[:variadic]
+            if variadic is not None:
+                plan.rest = plans[variadic]
 
     def named_tuple(self, schema: Schema) -> None:
-        plan = self._made[id(schema)] = ItemsPlan()
-        plan.positions = [self.make(field["schema"]) for field in schema["fields"]]
+        plan = self._made[id(schema)] = NamedPlan()
+        fields = positions(schema) or []
+        plan.names = [field["name"] for field in fields]
+        plan.positions = [self.make(field["schema"]) for field in fields]
+
+    def unknown(self, schema: Schema) -> None:
+        plan = self._made[id(schema)] = UnknownPlan(schema["type"])
+        plan.parts = [inner for inner in map(self.make, children(schema)) if inner is not None]
 
     def values(self, schema: Schema) -> None:
         plan = self._made[id(schema)] = ValuesPlan()
@@ -245,11 +281,6 @@ class _Maker:
         plan.choices = [self.make(choice) for choice in choices(schema)]
 
 
-def _merged(plans: list[Plan | None]) -> Plan | None:
-    """Of `*args` and what follows it in a tuple: all of them, as a position from the end is not known in advance."""
-    return next((plan for plan in plans if plan is not None), None)
-
-
 _MAKERS: dict[str, Callable[[_Maker, Schema], None]] = {
     "model": _Maker.object,
     "dataclass": _Maker.object,
@@ -259,8 +290,7 @@ _MAKERS: dict[str, Callable[[_Maker, Schema], None]] = {
     "frozenset": _Maker.items,
     "deque": _Maker.items,
     "tuple": _Maker.items,
-    "named-tuple": _Maker.named_tuple,
-    "dict": _Maker.values,
+    **dict.fromkeys(MAPPINGS, _Maker.values),
     "union": _Maker.union,
     "tagged-union": _Maker.tagged,
 }
@@ -287,6 +317,8 @@ def _pruned(root: Plan | None) -> Plan | None:
         return plan if id(plan) in strips else None
 
     for plan in reached.values():
+        if isinstance(plan, UnknownPlan) and id(plan) in strips:
+            raise TypeError(f"what a client sends inside a {plan.kind} cannot be looked through for what it may not set")
         if isinstance(plan, ObjectPlan):
             plan.members = {key: inner for key, inner in plan.members.items() if id(inner) in strips}
             plan.nested = [(member, inner) for member, inner in plan.nested if id(inner) in strips]
