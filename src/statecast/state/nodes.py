@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-__all__ = ["MAPPINGS", "SCALARS", "Schema", "Schemas", "children", "choices", "is_authors_function", "is_custom_json", "positions", "type_key"]
+__all__ = [
+    "MAPPINGS",
+    "SCALARS",
+    "Schema",
+    "Schemas",
+    "children",
+    "choices",
+    "is_authors_function",
+    "is_custom_json",
+    "positions",
+    "type_key",
+]
 
 Schema = dict[str, Any]
 """A node of a pydantic core schema."""

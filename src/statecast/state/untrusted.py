@@ -318,7 +318,9 @@ def _pruned(root: Plan | None) -> Plan | None:
 
     for plan in reached.values():
         if isinstance(plan, UnknownPlan) and id(plan) in strips:
-            raise TypeError(f"what a client sends inside a {plan.kind} cannot be looked through for what it may not set")
+            raise TypeError(
+                f"what a client sends inside a {plan.kind} cannot be looked through for what it may not set"
+            )
         if isinstance(plan, ObjectPlan):
             plan.members = {key: inner for key, inner in plan.members.items() if id(inner) in strips}
             plan.nested = [(member, inner) for member, inner in plan.nested if id(inner) in strips]
