@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, thread_time
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -91,7 +91,6 @@ class Connection:
         self.status = 0
         self.headers: dict[str, str] = {}
         self._buffer = b""
-        self._events: Iterator[dict[str, Any]] | None = None
 
     def __enter__(self) -> Connection:
         return self
@@ -109,7 +108,7 @@ class Connection:
         chunks: Iterable[bytes] | None = None,
     ) -> None:
         """Sends a request: with `body`, or with `chunks` and no Content-Length. The answer to the last one was read."""
-        self.status, self.ended, self._events = 0, False, None
+        self.status, self.ended, self._stream = 0, False, None
         lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1"]
         if chunks is not None:
             lines.append("Transfer-Encoding: chunked")
@@ -311,6 +310,14 @@ def wait_until(condition: Callable[[], bool], timeout: float = 10.0) -> float:
         assert monotonic() - began < timeout, "it did not happen in time"
         sleep(0.005)
     return monotonic() - began
+
+
+def stretched(seconds: float) -> float:
+    """A bound in seconds, longer by as much as computing takes longer now than on an idle machine."""
+    began, used = monotonic(), thread_time()
+    while thread_time() - used < 0.02:
+        pass
+    return seconds * max(1.0, 1.5 * (monotonic() - began) / 0.02 - 0.5)
 
 
 class Process(Server):

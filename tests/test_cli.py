@@ -70,6 +70,9 @@ def test_serve_serves_an_agent_of_the_working_directory(folder: Path, name: str)
         assert process.request("GET", "/inspector").status == 404
         process.terminate()
         assert process.wait() == 0
+        # Health checks do not fill the log.
+        assert "GET /inspector" in process.output
+        assert "GET /health" not in process.output
         # One line for the run, with its ids.
         assert re.search(r"Planner: finished in .*\[thread thread, run run-\d+\]", process.output)
 

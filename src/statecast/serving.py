@@ -26,6 +26,7 @@ from uvicorn.logging import DefaultFormatter
 from .agent import Agent
 from .loading import LoadError, load_agent
 from .server import inspector
+from .server.app import HEALTH
 
 __all__ = ["Serving", "make_app", "serve", "serve_agent"]
 
@@ -176,7 +177,18 @@ def log_config(*, debug: bool = False) -> dict[str, Any]:
         "propagate": False,
     }
     config["root"] = {"handlers": ["default"], "level": "WARNING"}
+    config["filters"] = {"healthy": {"()": Healthy}}
+    config["handlers"]["access"]["filters"] = ["healthy"]
     return config
+
+
+class Healthy(logging.Filter):
+    """Leaves out what a container's health check would fill the access log with, as long as all is well."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        # uvicorn's client, method, path, version and status.
+        args = record.args
+        return not (isinstance(args, tuple) and len(args) == 5 and args[1:5:3] == ("GET", 200) and args[2] == HEALTH)
 
 
 class RunFormatter(DefaultFormatter):

@@ -29,7 +29,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from live_server import JSON, ThreadServer, run_input, serve, spawn, wait_until
+from live_server import JSON, ThreadServer, run_input, serve, spawn, stretched, wait_until
 from statecast import Agent, AgentError, Ending, Run
 from statecast.replica import Replica
 
@@ -194,7 +194,9 @@ def test_a_browser_that_leaves_stops_its_agent() -> None:
     with served(behave) as (server, agent):
         with server.run() as run:
             next(run.events())
-        assert cleaned.wait(1)
+        began = monotonic()
+        assert cleaned.wait(10)
+        assert monotonic() - began < stretched(1)
         wait_until(lambda: bool(agent.endings))
         assert agent.endings[0].kind == "disconnected"
 
@@ -357,7 +359,7 @@ def test_a_client_that_leaves_is_noticed_behind_middleware(middleware: list[Midd
     with served(forever, *middleware) as (server, agent):
         with server.run() as run:
             next(run.events())
-        assert wait_until(lambda: bool(agent.endings)) < 1
+        assert wait_until(lambda: bool(agent.endings)) < stretched(1)
         assert agent.endings[0].kind == "disconnected"
 
 
@@ -428,9 +430,9 @@ def test_compressors_let_each_event_through_as_it_is_emitted(middleware: Middlew
             run.read_head()
             events = run.events()
             assert next(events)["type"] == "RUN_STARTED"
-            assert monotonic() - began < 0.3
+            assert monotonic() - began < stretched(0.3)
             assert next(events)["type"] == "TEXT_MESSAGE_START"
-            assert monotonic() - began < 1
+            assert monotonic() - began < stretched(1)
             assert run.comments
 
 
@@ -455,7 +457,7 @@ def test_a_silent_phase_is_kept_alive() -> None:
         await asyncio.sleep(0.3)
         await asyncio.to_thread(time.sleep, 0.3)
 
-    for keepalive, at_least, at_most in ((0.1, 4, 7), (100_000.0, 0, 0)):
+    for keepalive, at_least, at_most in ((0.1, 3, 100), (100_000.0, 0, 0)):
         with served(behave, keepalive=keepalive) as (server, _), server.run() as run:
             assert [event["type"] for event in run.events()] == ["RUN_STARTED", "RUN_FINISHED"]
             assert at_least <= len(run.comments) <= at_most
@@ -573,7 +575,7 @@ def test_an_endless_agent_can_be_read_from_and_left() -> None:
 
     began = monotonic()
     asyncio.run(main())
-    assert monotonic() - began < 1
+    assert monotonic() - began < stretched(1)
     assert agent.endings[0].kind == "disconnected"
 
 
@@ -619,15 +621,15 @@ def test_a_blocking_agent_is_named_in_the_log(caplog: pytest.LogCaptureFixture) 
 
     async def behave(run: Run) -> None:
         if told(run) == "block":
-            time.sleep(1.6)  # noqa: ASYNC251
+            time.sleep(2.0)  # noqa: ASYNC251
         elif told(run) == "in a thread":
-            await asyncio.to_thread(time.sleep, 1.6)
+            await asyncio.to_thread(time.sleep, 2.0)
 
     with served(behave) as (server, _), caplog.at_level(logging.WARNING, "statecast"):
         server.events(saying("in a thread"))
         assert "test_reports.py" not in caplog.text
         server.events(saying("block", runId="r-blocking"))
-        wait_until(lambda: "time.sleep(1.6)" in caplog.text)
+        wait_until(lambda: "time.sleep(2.0)" in caplog.text)
 
 
 def test_no_header_of_ours_belongs_to_the_connection() -> None:
