@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -189,7 +190,7 @@ def test_spans_for_run_step_tool_and_subagent_nest(spans: InMemorySpanExporter) 
     play(agent_of(body))
     finished = {span.name: span for span in spans.get_finished_spans()}
     chain = ["run", "step search", "subagent helper", "tool look", "author's own"]
-    for outer, inner in zip(chain, chain[1:], strict=False):
+    for outer, inner in pairwise(chain):
         assert finished[inner].parent is not None
         assert finished[inner].parent.span_id == finished[outer].context.span_id
     assert finished["tool look"].attributes == {"statecast.tool_call_id": "t", "statecast.subagent_run_id": "h"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -161,10 +162,8 @@ def test_a_swallowed_cancellation_does_not_keep_the_run_alive() -> None:
     raised = []
 
     async def body(run: Run[Any]) -> None:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
         try:
             await run.say("still here")
         except asyncio.CancelledError:

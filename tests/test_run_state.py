@@ -196,18 +196,22 @@ def test_a_batch_is_one_state_event_and_other_events_go_out_meanwhile_without_it
     assert [event["snapshot"] for event in only(result, *STATE)] == [{"a": 1, "b": 2}]
 
 
+async def spoil(run: Run[Any], kind: str) -> None:
+    if kind == "with":
+        with run.batch():
+            run.state["items"].append(2)
+            raise KeyError
+    async with run.batch():
+        run.state["items"].append(2)
+        raise KeyError
+
+
 @pytest.mark.parametrize("kind", ["with", "async with"])
 def test_a_batch_that_raises_leaves_the_state_as_it_was(kind: str) -> None:
     async def body(run: Run[Any]) -> None:
         before = run.state["items"]
         with pytest.raises(KeyError):
-            if kind == "with":
-                with run.batch():
-                    run.state["items"].append(2)
-                    raise KeyError
-            async with run.batch():
-                run.state["items"].append(2)
-                raise KeyError
+            await spoil(run, kind)
         assert run.state == {"items": [1]}
         assert run.state["items"] is before
 
@@ -344,3 +348,21 @@ def test_state_events_carry_no_owner() -> None:
     for event in wire(play(body)):
         if event["type"] in STATE:
             assert "subagentRunId" not in event
+
+
+def test_what_an_agents_first_lines_change_is_in_the_first_state_event() -> None:
+    async def body(run: Run[Any]) -> None:
+        run.state["first"] = 1
+
+    filled = play(body, state={"n": 1})
+    assert only(filled, *STATE) == [{"type": "STATE_SNAPSHOT", "snapshot": {"n": 1, "first": 1}}]
+
+    class Eager(Agent[Trip]):
+        def initial_state(self) -> Trip:
+            return Trip(city="")
+
+        async def run(self, run: Run[Trip]) -> None:
+            run.state.city = "Faro"
+
+    typed = asyncio.run(run_agent(Eager(), "hi", state={}))
+    assert only(typed, *STATE) == [{"type": "STATE_SNAPSHOT", "snapshot": {"city": "Faro", "stops": []}}]

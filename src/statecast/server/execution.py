@@ -101,10 +101,9 @@ class Execution:
         running.outbox.touch()
         if self._reason is not None:
             running.cancel(self._reason)
-        # The supervisor's first turn, then the agent's: what it sets at once is part of the first state event (D2), or a
-        # typed state would go out as its defaults first, and as what it is meant to be a moment later.
-        for _ in range(2):
-            await asyncio.sleep(0)
+        # The agent's first turn: what it sets at once is part of the first state event (D2), or a typed state would go out
+        # as its defaults first, and as what it is meant to be a moment later.
+        await asyncio.sleep(0)
         outbox, channel = running.outbox, running.channel
         keepalive = self.options.keepalive
         spoke_at = monotonic()

@@ -101,7 +101,6 @@ class Running:
             request=request,
             principal=principal,
         )
-        self._agent: asyncio.Task[None] | None = None
 
     def start(self, started: dict[str, Any], sent: bytes, over: Callable[[], None]) -> None:
         """Starts the agent, in the context of the caller.
@@ -117,7 +116,9 @@ class Running:
         self._timers: list[asyncio.TimerHandle] = []
         if self.options.timeout is not None:
             self._timers.append(loop.call_later(self.options.timeout, self.cancel, "timeout"))
+        # The supervisor first: it must be there before the agent can block the loop.
         self._supervisor = loop.create_task(self._supervise(over), name=f"statecast supervisor {self.run.run_id}")
+        self._agent = loop.create_task(self._author(), name=f"statecast run {self.run.run_id}")
 
     def cancel(self, reason: CancelReason) -> None:
         """Stops the run on purpose: it ends with the cancelled outcome (L3). Does nothing in a run that is over."""
@@ -147,12 +148,10 @@ class Running:
             span.leave(self.exception)
 
     async def _supervise(self, over: Callable[[], None]) -> None:
+        agent = self._agent
         observing = None if self._observer is None else self._loop.create_task(self._observer.run())
         try:
             with watched():
-                self._agent = agent = self._loop.create_task(self._author(), name=f"statecast run {self.run.run_id}")
-                if self.outbox.cancelled:
-                    agent.cancel()
                 await asyncio.wait({agent, self._gave_up}, return_when=asyncio.FIRST_COMPLETED)
             if not agent.done():
                 self._leave_running(agent)
@@ -176,11 +175,10 @@ class Running:
             over()
 
     def _cancel_agent(self) -> None:
-        if self.outbox.cancelled or (self._agent is not None and self._agent.done()):
+        if self.outbox.cancelled or self._agent.done():
             return
         self.outbox.cancel()
-        if self._agent is not None:
-            self._agent.cancel()
+        self._agent.cancel()
         self._timers.append(self._loop.call_later(self.options.grace, self._give_up))
 
     def _give_up(self) -> None:
