@@ -62,6 +62,10 @@ def interrupt(*ids: str) -> EventDict:
     return finished(outcome={"type": "interrupt", "interrupts": [{"id": id, "reason": "approve"} for id in ids]})
 
 
+def restated_activity(id: str) -> EventDict:
+    return {"id": id, "role": "activity", "activityType": "x", "content": {}}
+
+
 class Case(NamedTuple):
     sent: list[EventDict]
     event: EventDict
@@ -361,6 +365,10 @@ CASES: dict[str, list[Case]] = {
             patch({"op": "replace", "path": "", "value": 5}, {"op": "add", "path": "", "value": {}}),
             None,
         ),
+        # A restatement that carries an activity declares all of them, one that carries none says nothing of them (M3, M4).
+        Case([RUN, ACTIVITY, MESSAGES], patch(), None),
+        Case([RUN, ACTIVITY, {**MESSAGES, "messages": [restated_activity("act")]}], patch(), None),
+        Case([RUN, ACTIVITY, {**MESSAGES, "messages": [restated_activity("other")]}], patch(), "A2"),
         Case([RUN], patch(), "A2"),
         Case([RUN, TEXT], patch(messageId="m"), "A2"),
         Case([RUN, ACTIVITY], patch({"op": "replace", "path": "", "value": [1]}), "A2"),
