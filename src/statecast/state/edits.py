@@ -158,11 +158,14 @@ class Changes(Images):
                         self._write_child(child, f"{path}/{index}")
 
     def _write_simple(self, record: dict[int, Any], node: Any, path: str) -> bool:
-        """The edits that are most frequent and need no script: items appended, or one item replaced."""
+        """The edits that are most frequent and need no script: items appended, one item popped or replaced."""
         size, length = len(node), record[LENGTH]
         if len(record) == 1 and length < size <= length + SIMPLE:
             for index in range(length, size):
                 self.ops.append({"op": "add", "path": f"{path}/{index}", "value": self.plain(node[index])})
+            return True
+        if len(record) == 2 and length == size + 1 and size in record:
+            self.ops.append({"op": "remove", "path": f"{path}/{size}"})
             return True
         if len(record) == 2 and length == size:
             for index, old in record.items():

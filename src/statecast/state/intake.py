@@ -173,21 +173,22 @@ class Intake:
         node: Any
         members: Any
         if kind == MAPPING:
-            node = CONTAINERS[dict]()
+            cls = CONTAINERS[dict]
             members = _named(value, self)
             pairs: Any = members.items()
         else:
-            node = CONTAINERS[list]()
+            cls = CONTAINERS[list]
             members = list(value)
             pairs = enumerate(members)
+        node = cls.__new__(cls)
         node._tracker = self.tracker
         node._spec = spec
         self._fresh.append(node)
         reference = None
         for key, member in pairs:
-            cls = type(member)
-            if cls in ATOMS:
-                if cls is int and not -SAFE <= member <= SAFE:
+            known_type = type(member)
+            if known_type in ATOMS:
+                if known_type is int and not -SAFE <= member <= SAFE:
                     self.tracker.large = node, key
             else:
                 if reference is None:

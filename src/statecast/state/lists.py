@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import weakref
 from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any, SupportsIndex, TypeVar
@@ -39,19 +40,32 @@ class TrackedList(Node, list[Any]):
         return self
 
     def __init__(self, iterable: Iterable[Any] = (), /) -> None:
-        self[:] = iterable
+        if self or iterable != ():
+            self[:] = iterable
 
     def append(self, value: Any, /) -> None:
+        intake = None
         cls = type(value)
-        if self._spec is None and (cls in ATOMS or (cls is float and isfinite(value))):
-            tracker = acquire(self)
-            try:
-                size = len(self)
-                self._splice(tracker, size, size, [value])
-            finally:
-                tracker.release()
-        else:
-            self._insert(None, [value])
+        if self._spec is not None or not (cls in ATOMS or (cls is float and isfinite(value))):
+            intake = Intake(self, self._tracker)
+            value = self._take(intake, value, len(self))
+            self._judge(list.append, value)
+        tracker = acquire(self)
+        try:
+            if intake is not None:
+                intake.admit(tracker)
+            size = len(self)
+            record = self._old
+            if record is None:
+                tracker.begin(self, {LENGTH: size})
+            elif type(record) is list:
+                note_splice(record, self, size, size, 1)
+            if tracker.log is not None:
+                tracker.log.append((TrackedList._splice_back, self, tracker, size, size + 1, []))
+            list.append(self, value)
+            self._entered(tracker, value, size)
+        finally:
+            tracker.release()
 
     def extend(self, iterable: Iterable[Any], /) -> None:
         self._insert(None, list(iterable))
@@ -288,16 +302,24 @@ class TrackedList(Node, list[Any]):
         record = self._old
         if record is None:
             record = tracker.begin(self, {LENGTH: len(self)})
-        if type(value) is int and not -SAFE <= value <= SAFE:
-            tracker.large = self, index
         note_slot(record, index, old)
         if log and tracker.log is not None:
             tracker.log.append((TrackedList._set_back, self, tracker, index, old))
         list.__setitem__(self, index, value)
         if type(old) not in PLAIN:
             tracker.unlink(old, self)
-        if type(value) not in PLAIN:
-            tracker.link(value, self, index - self._shift)
+        self._entered(tracker, value, index)
+
+    def _entered(self, tracker: Tracker, value: Any, index: int) -> None:
+        kind = type(value)
+        if kind not in PLAIN:
+            if isinstance(value, Node) and value._parents is None:
+                value._parents = weakref.ref(self)
+                value._key = index - self._shift
+            else:
+                tracker.link(value, self, index - self._shift)
+        elif kind is int and not -SAFE <= value <= SAFE:
+            tracker.large = self, index
 
     def _splice(self, tracker: Tracker, lo: int, hi: int, values: list[Any], *, log: bool = True) -> None:
         if lo == hi and not values:
@@ -305,7 +327,7 @@ class TrackedList(Node, list[Any]):
         size = len(self)
         record = self._old
         if record is None:
-            record = tracker.begin(self, {LENGTH: size})
+            record = tracker.begin(self, {LENGTH: size} if hi == size else [])
         noted = note_splice(record, self, lo, hi, len(values))
         if noted is not record and tracker.active:
             self._old = noted
@@ -320,13 +342,8 @@ class TrackedList(Node, list[Any]):
         for value in old:
             if type(value) not in PLAIN:
                 tracker.unlink(value, self)
-        base = lo - self._shift
-        for offset, value in enumerate(values):
-            kind = type(value)
-            if kind not in PLAIN:
-                tracker.link(value, self, base + offset)
-            elif kind is int and not -SAFE <= value <= SAFE:
-                tracker.large = self, lo + offset
+        for index, value in enumerate(values, lo):
+            self._entered(tracker, value, index)
 
     def _set_back(self, tracker: Tracker, index: int, old: Any) -> None:
         self._set(tracker, index, old, log=False)

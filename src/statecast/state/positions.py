@@ -13,14 +13,19 @@ __all__ = ["ancestors", "connected", "depth_of", "find", "hangs_in", "height_of"
 
 def depth_of(node: Node, known: dict[int, int] | None = None) -> int:
     """How many containers stand inside each other down to this node, itself included, on its longest way."""
-    parents = [parent for parent, _, _ in living_parents(node)]
-    if len(parents) == 1 and known is None:
-        return depth_of(parents[0]) + 1
+    above = 1
+    while type(node._parents) is not dict:
+        parent = None if node._parents is None else node._parents()
+        if parent is None:
+            return above
+        node = parent
+        above += 1
     known = {} if known is None else known
     depth = known.get(id(node))
     if depth is None:
-        depth = known[id(node)] = 1 + max([depth_of(parent, known) for parent in parents], default=0)
-    return depth
+        depths = [depth_of(parent, known) for parent, _, _ in living_parents(node)]
+        depth = known[id(node)] = max(depths, default=0)
+    return depth + above
 
 
 def height_of(node: Node, known: dict[int, int] | None = None) -> int:

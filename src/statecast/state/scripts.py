@@ -57,6 +57,14 @@ def _same_places(hunks: list[Hunk], items: list[Any], equal: Any, whole: set[int
 
 
 def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], steps: list[Step]) -> None:
+    if not old:
+        whole.update(range(lo, lo + len(new)))
+        steps += [("add", index, None) for index in range(lo, lo + len(new))]
+        return
+    if not new:
+        steps += [("remove", lo, None)] * len(old)
+        return
+
     def alike(before: int, after: int) -> bool:
         if old[before] is new[after]:
             return True

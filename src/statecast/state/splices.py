@@ -40,7 +40,7 @@ def note_splice(record: Record, items: list[Any], lo: int, hi: int, count: int) 
                 if index not in record:
                     record[index] = items[index]
             return record
-        record = hunks_of(record, size)
+        record = [] if len(record) == 1 and record[LENGTH] == size else hunks_of(record, size)
     if len(record) >= HUNKS:
         merge(record, items)
     splice(record, lo, hi, count, items[lo:hi])
@@ -74,6 +74,9 @@ def hunks_of(record: Record, size: int) -> list[Hunk]:
 
 def splice(hunks: list[Hunk], lo: int, hi: int, count: int, removed: list[Any]) -> None:
     """Notes that `removed`, the items at `lo:hi`, give way to `count` others."""
+    if not hunks:
+        hunks.append([lo, lo + count, removed])
+        return
     first = bisect_left(hunks, lo, key=_end)
     last = first
     start, end, at = lo, hi, lo

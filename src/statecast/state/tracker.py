@@ -303,7 +303,10 @@ def tracker_of(node: Node) -> Tracker:
 def acquire(node: Node) -> Tracker:
     """Locks the tracker of this node, whichever it is by then."""
     while True:
-        tracker = tracker_of(node)
+        try:
+            tracker = node._tracker
+        except AttributeError:
+            tracker = tracker_of(node)
         tracker.lock.acquire()
         if node._tracker is tracker:
             return tracker
