@@ -167,3 +167,18 @@ async def _unjudged(body: Any) -> list[str]:
         {"threadId": "t", "runId": "r", "messages": [], "tools": [], "context": [], "protocolVersion": "1.0"}
     )
     return [event.type async for event in agent_of(body).stream(given)]
+
+
+@pytest.mark.parametrize("what", ["state", "activity"])
+def test_a_burst_that_gives_the_loop_its_turns_is_one_event_an_interval(what: str) -> None:
+    async def body(run: Run[Any]) -> None:
+        target = run.state if what == "state" else run.activity("PLAN", {}).content
+        target["n"] = -1
+        await run.flush()
+        for index in range(50):
+            target["n"] = index
+            await asyncio.sleep(0)
+
+    result = play(body, state={}, options={"state_interval": 30.0})
+    sent = [type for type in result.types if type.startswith(("STATE", "ACTIVITY"))]
+    assert len(sent) == 2

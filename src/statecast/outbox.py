@@ -89,12 +89,14 @@ class Outbox:
         # What changed, in any thread; `None` is the state. A deque, as its ends are safe to use from all of them.
         self._changed: deque[TrackedActivity | None] = deque()
         self._stale = False
+        self._restate = False
+        self._asks = False
         # Nothing but more text can be due: `write` may take the short way.
         self._calm = False
         self._epoch = 0
         self._holding = 0
         self._hold_lock = threading.Lock()
-        self._sent_state_at = 0.0
+        self._sent_at = 0.0
         self._compared_at = monotonic()
         self._logged: set[str] = set()
         self._cancelled = False
@@ -202,6 +204,7 @@ class Outbox:
 
     def edited(self) -> None:
         """The messages were edited: they are restated at the next flush."""
+        self._restate = True
         self._calm = False
         self._epoch += 1
         self._wake()
@@ -224,12 +227,12 @@ class Outbox:
         if self._ended or self._holding:
             return None
         now = monotonic()
-        if self._changed or self.messages.dirty:
-            wait = self._sent_state_at + self._interval - now
+        if self._changed or self._restate:
+            wait = self._sent_at + self._interval - now
             if wait > 0:
                 return wait
             self._flush_quietly()
-        if self._stale or self._compares():
+        if self._stale or self._asks:
             wait = self._compared_at + COMPARE_SECONDS - now
             if wait > 0:
                 return wait
@@ -257,13 +260,15 @@ class Outbox:
             taken = self._document.take(delta=self._deltas, compare=compare)
             if taken is not None:
                 self._put_state(taken)
-                self._sent_state_at = now
+                self._sent_at = now
         # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
-        if self.messages.dirty:
+        if self._restate:
             self._put_messages()
         for activity in activities:
-            self._put_activity(activity, compare=compare)
+            if self._put_activity(activity, compare=compare):
+                self._sent_at = now
         self._stale = False
+        self._asks = self._compares()
         if self._logged:
             self._logged.clear()
         self._settle()
@@ -341,9 +346,9 @@ class Outbox:
             return
         if self._stale:
             self.flush_now()
-        elif self._changed or self.messages.dirty:
+        elif self._changed or self._restate:
             self.flush_now(compare=monotonic() - self._compared_at >= self._interval)
-        elif self._compares() and monotonic() - self._compared_at >= self._interval:
+        elif self._asks and monotonic() - self._compared_at >= self._interval:
             self.flush_now()
 
     def _flush_quietly(self) -> None:
@@ -377,9 +382,9 @@ class Outbox:
             or self.fatal is not None
             or self._stale
             or self._holding
-            or self.messages.dirty
+            or self._restate
+            or self._asks
             or self._expander.open
-            or self._compares()
         )
 
     def _compares(self) -> bool:
@@ -391,32 +396,35 @@ class Outbox:
         return any(activity.document.compares for activity in self._activities.values())
 
     def _put_messages(self) -> None:
+        self._restate = False
         restated = self.messages.take() if self.messages.dirty else None
         if restated is not None:
             self._put({"type": "MESSAGES_SNAPSHOT", "messages": restated})
 
     def _put_state(self, taken: Delta | Snapshot) -> None:
         if isinstance(taken, Delta):
-            kind, payload = "STATE_DELTA", b'{"type":"STATE_DELTA","delta":' + taken.json + b"}"
+            kind, head = "STATE_DELTA", b'data: {"type":"STATE_DELTA","delta":'
         else:
-            kind, payload = "STATE_SNAPSHOT", b'{"type":"STATE_SNAPSHOT","snapshot":' + taken.json + b"}"
+            kind, head = "STATE_SNAPSHOT", b'data: {"type":"STATE_SNAPSHOT","snapshot":'
+        encoded = head + taken.json + b"}\n\n"
         # No rule to ask: state may be sent at any time while the run is active (D1), and flushes happen only then.
-        if len(payload) > WARN_EVENT:
-            self._check_size(kind, payload, taken)
+        if len(encoded) > WARN_EVENT:
+            self._check_size(kind, encoded, taken)
         self._deltas = True
         self.state_events += 1
-        self._write(kind, json_frame(payload))
+        self._write(kind, encoded)
 
-    def _put_activity(self, activity: TrackedActivity, *, compare: bool) -> None:
+    def _put_activity(self, activity: TrackedActivity, *, compare: bool) -> bool:
         taken = activity.document.take(compare=compare)
         if taken is None:
-            return
+            return False
         event, payload = activity.event(taken)
         if len(payload) > WARN_EVENT:
             self._check_size(event["type"], payload, taken)
         self.sequence.advance(event)
         self.messages.apply(event)
         self._write(event["type"], json_frame(payload))
+        return True
 
     def _put(self, event: dict[str, Any]) -> None:
         self.sequence.advance(event)
