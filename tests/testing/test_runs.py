@@ -272,6 +272,42 @@ def test_say_is_the_next_run_with_a_further_message():
     asyncio.run(story())
 
 
+class Opener(Agent):
+    """Lets the client open a page, then says what came of it."""
+
+    async def run(self, run: Run) -> None:
+        last = run.messages[-1] if run.messages else None
+        if last is not None and last.role == "tool":
+            await run.say(f"it said {last.content}")
+        else:
+            await run.call_frontend("open", {"page": 1})
+
+
+OPEN = {"name": "open", "description": "opens a page", "parameters": {}}
+
+
+@pytest.mark.parametrize(("returned", "said"), [("done", "it said done"), ({"ok": True}, 'it said {"ok":true}')])
+def test_T3_the_results_of_the_clients_tools_come_with_the_next_run(returned, said):
+    async def story() -> None:
+        first = await run_agent(Opener, tools=[OPEN])
+        assert first.outcome == "success"
+        (id,) = first.pending_tool_calls
+        second = await first.answer({id: returned})
+        assert second.text == said
+        assert second.pending_tool_calls == []
+        assert [message.role for message in second.messages] == ["assistant", "tool", "assistant"]
+
+    asyncio.run(story())
+
+
+def test_answer_covers_exactly_the_pending_calls():
+    first = run_agent_sync(Opener, tools=[OPEN])
+    with pytest.raises(ValueError, match="no such tool call"):
+        asyncio.run(first.answer({"other": 1}))
+    with pytest.raises(ValueError, match="missing"):
+        asyncio.run(first.answer({}))
+
+
 # A run in progress
 
 
@@ -298,6 +334,20 @@ def test_events_arrive_while_the_agent_runs():
         assert result.ending is not None
         assert result.ending.kind == "disconnected"
         assert result.text == "1\n2\n3"
+
+    asyncio.run(story())
+
+
+def test_the_events_of_a_long_run_can_be_let_go():
+    async def story() -> None:
+        async with open_run(Planner, "Faro") as live:
+            async for _ in live:
+                assert len(live.payloads) == len(live.applied) == 1
+                live.forget()
+        result = live.result()
+        assert result.events == result.payloads == []
+        assert (result.outcome, result.result, result.state["city"]) == ("success", {"stops": 2}, "Faro")
+        assert [one.total_tokens for one in result.usage] == [8]
 
     asyncio.run(story())
 

@@ -182,6 +182,20 @@ def test_tool_calls_that_are_left_to_the_client_are_named():
         assert "tool     left to the client: open_page" in watch(server.url).stdout
 
 
+def test_an_output_that_has_few_characters_is_no_error():
+    with serve(Planner().app()) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "statecast.cli", "watch", server.url, "São Paulo"],
+            env={"PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "latin-1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=30,
+        )
+    assert (done.returncode, done.stderr) == (SUCCESS, b"")
+    assert b"S\xe3o Paulo" in done.stdout
+    assert b"book \\u2192" in done.stdout
+
+
 def test_lone_surrogates_and_escape_codes_are_harmless():
     class Odd(Agent):
         async def run(self, run: Run) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
 from ..state import MISSING, encode_json
 
-__all__ = ["is_activity", "make_input", "next_input", "resume_entries", "user_message", "wire"]
+__all__ = ["is_activity", "make_input", "next_input", "resume_entries", "tool_message", "user_message", "wire"]
 
 
 def make_input(
@@ -87,6 +87,12 @@ def resume_entries(answers: Mapping[str, Any], cancel: Iterable[str] = ()) -> li
 def user_message(text: str) -> dict[str, Any]:
     """A user's message with a new id, in wire form."""
     return {"id": str(uuid4()), "role": "user", "content": text}
+
+
+def tool_message(call_id: str, result: Any) -> dict[str, Any]:
+    """The result of a client's own tool as a message with a new id, in wire form (T3)."""
+    content = result if isinstance(result, str) else to_json(result, by_alias=True).decode()
+    return {"id": str(uuid4()), "role": "tool", "toolCallId": call_id, "content": content}
 
 
 def is_activity(message: Any) -> bool:

@@ -13,7 +13,6 @@ from ag_ui.core import (
     Message,
     RunAgentInput,
     RunErrorEvent,
-    RunFinishedEvent,
     TextMessageContentEvent,
     TextMessageStartEvent,
     TokenUsage,
@@ -23,7 +22,7 @@ from ..ending import Ending
 from ..errors import AgentError
 from ..run import Run
 from .failures import Refused
-from .inputs import resume_entries, user_message
+from .inputs import resume_entries, tool_message, user_message
 from .show import describe
 from .transcript import Transcript
 
@@ -61,6 +60,7 @@ class RunResult:
         error: the RUN_ERROR that ended it.
         result: what `Agent.run` returned, as the client received it.
         interrupts: the questions that are open.
+        pending_tool_calls: ids of the tool calls that were left to the client.
         usage: the token counts on the terminal event.
         warnings: what a consumer warns of; empty for a run that was judged strictly.
         http_status: 200 for a run, an error status when the request was refused.
@@ -81,6 +81,7 @@ class RunResult:
     error: RunErrorEvent | None = None
     result: Any = None
     interrupts: list[Interrupt] = field(default_factory=list)
+    pending_tool_calls: list[str] = field(default_factory=list)
     usage: list[TokenUsage] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     http_status: int = 200
@@ -134,6 +135,23 @@ class RunResult:
         if missing := [id for id in open_ids if id not in given]:
             raise ValueError(f"answer or cancel every open question; missing: {', '.join(missing)}")
         return await self._next(messages=self.messages, resume=resume_entries(answers or {}, cancel))
+
+    async def answer(self, results: Mapping[str, Any]) -> RunResult:
+        """The next run, with the results of the client's own tools, as a client sends them after it ran the tools.
+
+        Args:
+            results: tool call id -> what the tool returned: a text, or a JSON value, which is sent as its text.
+
+        Raises:
+            ValueError: a call is not pending, or one is left without a result.
+        """
+        if unknown := [id for id in results if id not in self.pending_tool_calls]:
+            pending = ", ".join(self.pending_tool_calls) or "none"
+            raise ValueError(f"no such tool call is pending: {', '.join(unknown)}; pending: {pending}")
+        if missing := [id for id in self.pending_tool_calls if id not in results]:
+            raise ValueError(f"every pending tool call needs a result; missing: {', '.join(missing)}")
+        told = [tool_message(id, result) for id, result in results.items()]
+        return await self._next(messages=[*self.messages, *told], resume=None)
 
     async def say(self, text: str) -> RunResult:
         """The next run on the thread, with a further message of the user. Open questions stay unanswered."""
@@ -195,9 +213,8 @@ class RunResult:
 def make_result(transcript: Transcript, **more: Any) -> RunResult:
     """The result that a transcript amounts to."""
     replica = transcript.replica
-    last = next(
-        (event for event in reversed(transcript.applied) if isinstance(event, (RunFinishedEvent, RunErrorEvent))), None
-    )
+    last = transcript.terminal
+    outcome = getattr(last, "outcome", None)
     return RunResult(
         input=transcript.input,
         sent=transcript.sent,
@@ -210,6 +227,7 @@ def make_result(transcript: Transcript, **more: Any) -> RunResult:
         error=replica.error,
         result=getattr(last, "result", None),
         interrupts=list(replica.interrupts),
+        pending_tool_calls=list(getattr(outcome, "pending_tool_call_ids", None) or ()),
         usage=list(getattr(last, "usage", None) or ()),
         warnings=list(replica.warnings),
         **more,

@@ -85,6 +85,10 @@ class LiveStream:
             self._ended = self._left = True
             await self._close()
 
+    def forget(self) -> None:
+        """Lets go of the events so far, for a run that goes on for days; the state, the messages and the ending stay."""
+        self._transcript.forget()
+
     def result(self) -> RunResult:
         """What the run came to. Only after its end: after the last event, `disconnect()` or the block."""
         if not self._ended:

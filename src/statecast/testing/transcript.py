@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ag_ui.core import Event, RunAgentInput
+from ag_ui.core import Event, RunAgentInput, RunErrorEvent, RunFinishedEvent
 
 from ..errors import SequenceError
 from ..replica import ProtocolViolation, Replica
@@ -33,6 +33,7 @@ class Transcript:
         events: the events as they were sent.
         applied: the events as an application gets them: chunk events expanded.
         payloads: the events in wire form.
+        terminal: the last RUN_FINISHED or RUN_ERROR.
     """
 
     def __init__(self, sent: dict[str, Any], *, held: list[dict[str, Any]] | None = None, strict: bool = True) -> None:
@@ -42,6 +43,8 @@ class Transcript:
         self.events: list[Event] = []
         self.applied: list[Event] = []
         self.payloads: list[dict[str, Any]] = []
+        self.terminal: RunFinishedEvent | RunErrorEvent | None = None
+        self._begun = False
         self.input: RunAgentInput | None = None
         self._frames = Frames()
         self._waiting: deque[dict[str, Any]] = deque()
@@ -90,8 +93,9 @@ class Transcript:
             for name, member in payload.items():
                 if member is None and (payload.get("type"), name) not in _NULL_IS_DATA:
                     raise self._broken(f"the last event has a null at /{name}: leave it out", "W6")
-        if self.strict and payload.get("type") == "RUN_STARTED" and len(self.payloads) == 1:
+        if self.strict and not self._begun and payload.get("type") == "RUN_STARTED":
             self._check_run_id(payload)
+        self._begun = True
         before = len(self.replica.warnings)
         try:
             applied = self.replica.apply(payload)
@@ -100,15 +104,24 @@ class Transcript:
                 raise self._broken(f"the last event is malformed: {error}", "W7") from error
             raise self._broken(str(error), error.rule) from error
         self.applied.extend(applied)
+        for event in applied:
+            if isinstance(event, (RunFinishedEvent, RunErrorEvent)):
+                self.terminal = event
         if self.strict:
             if len(self.replica.warnings) > before:
                 rule = "W7" if read_event(payload)[1] else "D4"
                 raise self._broken(f"a consumer warns of the last event: {self.replica.warnings[before]}", rule)
             self._check_rules(payload)
-        event = _as_sent(payload, applied)
-        if event is not None:
-            self.events.append(event)
-        return event
+        sent = _as_sent(payload, applied)
+        if sent is not None:
+            self.events.append(sent)
+        return sent
+
+    def forget(self) -> None:
+        """Lets go of the events so far."""
+        self.events.clear()
+        self.applied.clear()
+        self.payloads.clear()
 
     def close(self) -> None:
         """Says that the stream has ended. Raises `BrokenStream` when it was truncated."""

@@ -147,14 +147,13 @@ async def _run(
         with view.showing(live):
             ticker = asyncio.create_task(_tick(view))
             try:
-                shown = printed = 0
                 async for _ in live:
-                    view.payloads(live.payloads[printed:])
-                    view.events(live.applied[shown:])
-                    printed, shown = len(live.payloads), len(live.applied)
+                    view.payloads(live.payloads)
+                    view.events(live.applied)
+                    live.forget()
             finally:
                 # What nothing was made of: what is unknown, and what broke the stream.
-                view.payloads(live.payloads[printed:])
+                view.payloads(live.payloads)
                 ticker.cancel()
                 await asyncio.wait({ticker})
             if not ticker.cancelled():

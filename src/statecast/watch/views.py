@@ -262,15 +262,14 @@ def ending(result: RunResult) -> Iterator[Line]:
     else:
         told = "" if result.result is None else f": {shorten(result.result, 300)}"
         yield Line("run", f"finished{told}")
-        last = result.events[-1] if result.events else None
-        if pending := getattr(getattr(last, "outcome", None), "pending_tool_call_ids", None):
-            names = [_call_name(result, id) for id in pending]
-            yield Line("tool", f"left to the client: {clean(', '.join(names))}")
+        if result.pending_tool_calls:
+            names = ", ".join(_call_name(result, id) for id in result.pending_tool_calls)
+            yield Line("tool", f"left to the client: {clean(names)}")
 
 
 def _call_name(result: RunResult, id: str) -> str:
-    started = (one for one in result.payloads if one.get("type") == "TOOL_CALL_START" and one.get("toolCallId") == id)
-    return str(next(started, {}).get("toolCallName", id))
+    calls = (call for message in result.messages for call in getattr(message, "tool_calls", None) or ())
+    return next((call.function.name for call in calls if call.id == id), id)
 
 
 def _usage(usage: TokenUsage) -> str:
