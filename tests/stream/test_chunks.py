@@ -85,6 +85,11 @@ RAW = {"type": "RAW", "event": 1}
             [text("m"), CUSTOM, text("m", "b")], ["start m", "end m", "CUSTOM", "start m", "'b' m"], id="reopened"
         ),
         pytest.param([CUSTOM, RAW, START], ["CUSTOM", "RAW", "start m"], id="no chunks"),
+        pytest.param(
+            [of("a", text("x", "1")), of("b", thought("x", "2"))],
+            ["start x@a", "'1' x@a", "start x@b", "'2' x@b"],
+            id="one id of two kinds in two lanes",
+        ),
         # Lanes.
         pytest.param(
             [of("a", text("m", "1")), of("b", text("n", "2")), of("a", text(delta="3")), of("b", text(delta="4"))],

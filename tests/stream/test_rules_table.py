@@ -38,6 +38,7 @@ SUB_ERROR: EventDict = {"type": "SUBAGENT_ERROR", "subagentRunId": "a", "message
 SNAPSHOT: EventDict = {"type": "STATE_SNAPSHOT", "snapshot": {"n": 1}}
 ACTIVITY: EventDict = {"type": "ACTIVITY_SNAPSHOT", "messageId": "act", "activityType": "x", "content": {}}
 MESSAGES: EventDict = {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "m", "role": "assistant", "content": "x"}]}
+ASKED: EventDict = {"id": "asked", "role": "user", "content": "Hello"}
 CUSTOM: EventDict = {"type": "CUSTOM", "name": "com.example.cart", "value": None}
 RAW: EventDict = {"type": "RAW", "event": None}
 
@@ -224,6 +225,7 @@ CASES: dict[str, list[Case]] = {
         Case([RUN], {**TEXT, "messageId": "asked"}, "S2"),
         Case([RUN], {**CALL, "toolCallId": "old-call", "parentMessageId": "old"}, None),
         Case([RUN], {**CALL, "toolCallId": "old-call"}, "S2"),
+        Case([RUN, {**MESSAGES, "messages": [ASKED]}], {**TEXT, "messageId": "asked", "role": "user"}, "S2"),
         # What was restated counts as it was restated.
         Case([RUN, MESSAGES], TEXT, None),
         Case([RUN, TEXT, TEXT_END, {**MESSAGES, "messages": []}], {**TEXT, "role": "user"}, None),
