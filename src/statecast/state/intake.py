@@ -173,14 +173,14 @@ class Intake:
         node: Any
         members: Any
         if kind == MAPPING:
-            cls = CONTAINERS[dict]
+            container: Any = CONTAINERS[dict]
             members = _named(value, self)
             pairs: Any = members.items()
         else:
-            cls = CONTAINERS[list]
+            container = CONTAINERS[list]
             members = list(value)
             pairs = enumerate(members)
-        node = cls.__new__(cls)
+        node = container.__new__(container)
         node._tracker = self.tracker
         node._spec = spec
         self._fresh.append(node)
