@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -229,9 +229,9 @@ class Document(Generic[T]):
         with tracker.lock:
             if tracker.edits != edits:
                 return False, None
-            return True, None if tracker.log is not None else self._settle(changes, delta)
+            return True, None if tracker.log is not None else self._settle(changes, delta, entries)
 
-    def _settle(self, changes: Changes, delta: bool) -> Delta | Snapshot | None:
+    def _settle(self, changes: Changes, delta: bool, looked_at: Iterable[Opaque] = ()) -> Delta | Snapshot | None:
         tracker = self._tracker
         taken = self._choose(changes, delta)
         if self._shadow is not None:
@@ -242,9 +242,10 @@ class Document(Generic[T]):
         tracker.dirty = []
         for model in changes.models:
             model._sent = changes.derived[id(model)]
-        if tracker.opaque:
-            for entry in tracker.opaque.values():
+        if looked_at or tracker.entered:
+            for entry in (*looked_at, *tracker.entered):
                 entry.sent = entry.text
+            tracker.entered = []
             self._drop_unused()
         self._fresh = False
         self._usual = self._shadow is None

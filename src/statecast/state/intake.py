@@ -102,7 +102,9 @@ class Intake:
                 self._check_existing(depth)
         if tracker.active:
             for key, entry in self._foreign.items():
-                tracker.opaque.setdefault(key, entry)
+                if key not in tracker.opaque:
+                    tracker.opaque[key] = entry
+                    tracker.entered.append(entry)
             for model in self._models:
                 # Its derived members must be asked for before it can be written.
                 if model._old is None:

@@ -40,6 +40,10 @@ class Opaque:
 
     def hangs(self, tracker: Tracker) -> bool:
         """Whether it is still somewhere in nodes of this tracker."""
+        parents = self._parents
+        if parents is not None and type(parents) is not dict:
+            parent = parents()
+            return parent is not None and parent._tracker is tracker
         return any(parent._tracker is tracker for parent, _, _ in living_parents(self))
 
 

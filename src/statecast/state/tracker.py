@@ -163,12 +163,13 @@ class Tracker:
         edits: counts the edits, so that a take can tell whether something happened while it had to let go of the lock.
         log: `None`, or inside a batch `(function, *arguments)` for each edit: called in reverse order, they undo it.
         opaque: id of a foreign mutable object -> how its JSON is known.
+        entered: those of them that the consumer was never told of.
         large: where an integer entered that JavaScript cannot hold, `(node, key)`.
         volatile: id of a model -> weak reference to it, of models whose derived members are compared like opaque values.
     """
 
     __slots__ = (
-        *("__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "large", "lock"),
+        *("__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "entered", "large", "lock"),
         *("log", "on_change", "opaque", "original", "root", "volatile"),
     )
 
@@ -180,6 +181,7 @@ class Tracker:
         self.dirty: list[Node] = []
         self.log: list[tuple[Any, ...]] | None = None
         self.opaque: dict[int, Opaque] = {}
+        self.entered: list[Opaque] = []
         self.volatile: dict[int, weakref.ref[Node]] = {}
         self.on_change = on_change
         self.original: Callable[[Any, Any], None] | None = None
@@ -275,6 +277,7 @@ class Tracker:
         self.active = False
         self.log = self.root = self.on_change = self.original = None
         self.dirty = []
+        self.entered = []
         self.opaque = {}
         self.volatile = {}
 
