@@ -169,7 +169,19 @@ class Tracker:
     """
 
     __slots__ = (
-        *("__weakref__", "_saved", "_signalled", "_wake", "active", "dirty", "document", "edits", "entered", "large", "lock"),
+        *(
+            "__weakref__",
+            "_saved",
+            "_signalled",
+            "_wake",
+            "active",
+            "dirty",
+            "document",
+            "edits",
+            "entered",
+            "large",
+            "lock",
+        ),
         *("log", "on_change", "opaque", "original", "root", "volatile"),
     )
 
