@@ -21,7 +21,7 @@ _CONFIGURED = {
     "time": (("ser_json_temporal", "iso8601"),),
     "bytes": (("ser_json_bytes", "utf8"),),
 }
-"""Kind of node -> what of the configuration decides its JSON, and the value with which that is what the value itself shows."""
+"""Kind of node -> what of the configuration decides its JSON, and the setting with which a value itself shows it."""
 
 
 class Fields:
@@ -115,7 +115,7 @@ def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
 
 
 def holds_special_dicts(annotation: Any) -> bool:
-    """Whether an OrderedDict, a Counter or a defaultdict stands in it: a tracked dict is none, and cannot do what they do."""
+    """Whether an OrderedDict, a Counter or a defaultdict stands in it: a tracked dict cannot do what they do."""
     if isinstance(annotation, TypeAliasType):
         return holds_special_dicts(annotation.__value__)
     origin = get_origin(annotation) or annotation

@@ -38,8 +38,8 @@ class StateType:
     both. What is done to the data in between, as by `Agent.load_state`, is believed.
 
     Raises:
-        TypeError: a state of this type could not be read back from what it is written as, or holds a secret. With forward
-            references that cannot be resolved yet, at first use.
+        TypeError: a state of this type could not be read back from what it is written as, or holds a secret. At first
+            use, if there are forward references that cannot be resolved yet.
 
     Attributes:
         annotation: the type as it was given.
@@ -105,7 +105,7 @@ class StateType:
         return value
 
     def accept(self, value: Any) -> tuple[Any, Spec | None]:
-        """What is stored for a Python value that becomes the whole state, and what may stand in it if it is a container.
+        """What is stored for a Python value that becomes the whole state, and the spec of it if it is a container.
 
         An instance of the type is kept itself; of containers a copy is made where reading changes something in them.
 

@@ -47,7 +47,7 @@ def is_safe(value: Any) -> bool:
 
 
 def _simple(model: State) -> list[str] | None:
-    """The quick way for a model that holds JSON of one level: new lists and dicts of atoms. `None`: it holds other things."""
+    """The quick way for a model that holds JSON of one level, lists and dicts of atoms. `None`: it holds other things."""
     fields = model._fields_of()
     held = model.__dict__
     found: list[str] = []

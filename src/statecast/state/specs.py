@@ -1,8 +1,9 @@
 """What may stand in the containers of a typed state, and how an edit inside one is judged.
 
-A member that enters a `list[T]`, a `dict[str, T]` or a TypedDict is read as its type says, and nothing else is looked at. Where
-the container has a constraint or a validator of its own, the container is validated with the edit applied. Where something
-round it judges (a validator of the field or the model, a union that the container alone does not decide), the whole field is.
+A member that enters a `list[T]`, a `dict[str, T]` or a TypedDict is read as its type says, and nothing else is looked
+at. Where the container has a constraint or a validator of its own, the container is validated with the edit applied.
+Where something round it judges (a validator of the field or the model, a union that the container alone does not
+decide), the whole field is.
 """
 
 from __future__ import annotations
