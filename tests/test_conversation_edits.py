@@ -315,6 +315,14 @@ def test_an_open_message_that_is_replaced_goes_on_from_there() -> None:
     assert conversation[-1].content == "new b"
 
 
+def test_a_snapshot_of_its_own_changes_nothing_not_even_the_objects() -> None:
+    conversation = three()
+    before = list(conversation)
+    conversation.append(user("4"))
+    conversation.apply({"type": "MESSAGES_SNAPSHOT", "messages": taken(conversation)})
+    assert all(one is other for one, other in zip(conversation, before, strict=False))
+
+
 def test_what_was_taken_shares_nothing_with_what_comes() -> None:
     conversation = Conversation([ActivityMessage(id="a", activity_type="x", content={"n": 1}), user("1")])
     conversation[0] = ActivityMessage(id="a", activity_type="x", content={"n": 2})
