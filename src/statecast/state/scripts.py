@@ -61,9 +61,7 @@ def _same_places(hunks: list[Hunk], items: list[Any], equal: Equal, whole: set[i
     return True
 
 
-def _hunk(
-    old: list[Any], new: list[Any], lo: int, equal: Equal, text: Any, whole: set[int], steps: list[Step]
-) -> None:
+def _hunk(old: list[Any], new: list[Any], lo: int, equal: Equal, text: Any, whole: set[int], steps: list[Step]) -> None:
     if not old:
         whole.update(range(lo, lo + len(new)))
         steps += [("add", index, None) for index in range(lo, lo + len(new))]
