@@ -800,6 +800,48 @@ def test_a_subclass_in_a_field_of_its_base_is_sent_whole_with_one_warning(caplog
     assert [record.message[:40] for record in caplog.records] == ["a Chart is sent whole where Card is declared"[:40]]
 
 
+def test_a_subclass_is_warned_of_when_the_model_is_made(caplog: pytest.LogCaptureFixture) -> None:
+    class Card(State):
+        id: int = 0
+
+    class Chart(Card):
+        points: list[int] = []
+
+    class Board(State):
+        cards: dict[str, Card] = {}
+        main: Card | None = None
+
+    with caplog.at_level(logging.WARNING, "statecast.state"):
+        Board(cards={"a": Card()}, main=Card())
+        assert not caplog.records
+        Board(cards={"a": Chart()})
+        Board(main=Chart(), cards={"a": Chart()})
+    assert len(caplog.records) == 1
+
+
+def test_a_class_whose_schema_is_built_later() -> None:
+    class Made(State):
+        model_config = ConfigDict(defer_build=True)
+        rows: list[int] = []
+
+        @computed_field
+        @property
+        def size(self) -> int:
+            return len(self.rows)
+
+    consumer = Consumer(Made())
+    consumer.value.rows.append(1)
+    assert consumer.sync() == [("add", "/rows/0", 1), ("replace", "/size", 1)]
+
+    with pytest.raises((TypeError, ValidationError), match="not str"):
+
+        class Late(State):
+            model_config = ConfigDict(defer_build=True)
+            table: dict[int, int] = {}
+
+        Late()
+
+
 def test_serialize_as_any_is_the_same() -> None:
     class Made(State):
         stop: SerializeAsAny[Stop] = Stop()

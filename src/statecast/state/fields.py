@@ -34,7 +34,8 @@ class Fields:
         volatile: what is derived may change without an edit, as it is made of mutable values that are not tracked.
         judged: the model has validators of its own.
         specs: tracked field -> what may stand in a container that is its value.
-        readers: field -> how a new value is read, for those that can be read alone.
+        declared: field -> what may be its value.
+        readers: the same, for those that can be read alone when they are assigned.
         frozen: the fields that cannot be assigned.
         atoms: tracked field -> the JSON type whose values need no reading, where nothing else judges.
     """
@@ -51,6 +52,7 @@ class Fields:
         self.derived: dict[str, str] = {}
         self.specs: dict[str, ContainerSpec | None] = {}
         self.readers: dict[str, Reader] = {}
+        self.declared: dict[str, Reader] = {}
         self.frozen: set[str] = set()
         self._validator = validator(node, schemas, config)
         specs = Specs(schemas, config)
@@ -61,6 +63,7 @@ class Fields:
                 self.derived[member.name] = member.wire
                 continue
             field = node["fields"][member.name]
+            self.declared[member.name] = Reader(member.schema, schemas, config)
             shown = "serialization_exclude_if" not in field and shows_itself(schemas, member.schema, config)
             if member.written and shown and not self.whole and not holds_special_dicts(annotations[member.name]):
                 self.names[member.name] = member.wire
@@ -72,7 +75,7 @@ class Fields:
             if cls.model_config.get("frozen") or field.get("frozen"):
                 self.frozen.add(member.name)
             elif not schemas.has_functions(member.schema, informed=True):
-                self.readers[member.name] = Reader(member.schema, schemas, config)
+                self.readers[member.name] = self.declared[member.name]
         self.atoms = {
             name: reader.atom
             for name, reader in self.readers.items()

@@ -175,7 +175,7 @@ def reads_infinities(schemas: Schemas) -> bool:
 def check_no_cached_property(cls: type) -> None:
     """Raises TypeError for a `cached_property`: it would go on showing what it computed from an older state."""
     for base in cls.__mro__:
-        for name, value in vars(base).items():
+        for name, value in list(vars(base).items()):
             inner = getattr(value, "wrapped", value)
             if isinstance(inner, functools.cached_property):
                 raise TypeError(

@@ -8,7 +8,7 @@ decide), the whole field is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
 from weakref import WeakValueDictionary
 
@@ -70,6 +70,12 @@ class ContainerSpec:
     def at(self, key: Any) -> ContainerSpec | None:
         """The spec of a container that is the member `key`."""
         return self.inner
+
+    def warn(self, members: Iterable[Any]) -> None:
+        """Warns once if members that entered without being read one by one come back as something else."""
+        if self._read is not None and self._read.classes is not None:
+            for cls in set(map(type, members)):
+                self._read.warn(cls)
 
     def item(self, value: Any, key: Any = None) -> Any:
         """What is stored for a member that enters."""
