@@ -409,3 +409,66 @@ def test_an_event_that_was_sent_is_not_changed_by_a_later_change_of_its_value() 
         await run.say("later")
 
     assert only(play(body), "CUSTOM")[0]["value"] == {"items": [1]}
+
+
+def test_L8_an_activity_takes_its_id_on_the_line_that_makes_it() -> None:
+    async def body(run: Run[Any]) -> None:
+        await run.say("hello", id="m")
+        with run.batch():  # nothing of the activity goes out yet
+            run.activity("plan", {"n": 1}, id="a")
+            for id, again in (("m", "message"), ("a", "activity")):
+                with pytest.raises(SequenceError, match=again) as raised:
+                    run.activity("plan", {"n": 2}, id=id)
+                assert raised.value.rule == "L8"
+            with pytest.raises(SequenceError) as raised:
+                await run.say("hello", id="a")
+            assert raised.value.rule == "L8"
+
+    result = play(body)
+    assert [(message.id, message.content) for message in result.messages[1:]] == [("m", "hello"), ("a", {"n": 1})]
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["replaced", "removed"])
+def test_A2_an_activity_whose_message_was_edited_is_stated_anew_when_it_changes(removed: bool) -> None:
+    async def body(run: Run[Any]) -> None:
+        run.activity("other", {})
+        activity = run.activity("plan", {"rows": [1, 2, 3]}, id="a")
+        await run.flush()
+        if removed:
+            del run.messages[-1]
+        else:
+            run.messages[-1] = run.messages[-1].model_copy(update={"content": {"edited": True}})
+        await run.flush()
+        activity.content["rows"].append(4)
+        await run.flush()
+        activity.content["rows"].append(5)
+
+    result = play(body)
+    assert [event["type"] for event in only(result, "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")][2:] == [
+        "ACTIVITY_SNAPSHOT",
+        "ACTIVITY_DELTA",
+    ]
+    assert result.messages[-1].content == {"rows": [1, 2, 3, 4, 5]}
+
+
+def test_S1_what_is_being_streamed_cannot_be_removed() -> None:
+    async def body(run: Run[Any]) -> None:
+        async with run.text(id="t") as text, run.tool_call("f", id="c") as call:
+            await text.write("one ")
+            await call.write("{")
+            messages = run.messages
+            for index in (-1, -2):
+                with pytest.raises(SequenceError) as raised:
+                    del messages[index]
+                assert raised.value.rule == "S1"
+            with pytest.raises(SequenceError):
+                messages[-1] = messages[-1].model_copy(update={"tool_calls": None})
+            with pytest.raises(SequenceError):
+                await run.emit({"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "t", "role": "assistant"}]})
+            messages[-2] = messages[-2].model_copy(update={"content": "two "})
+            await text.write("three")
+            await call.write("}")
+        del run.messages[-1]
+
+    result = play(body)
+    assert [message.content for message in result.messages] == ["hi", "two three"]

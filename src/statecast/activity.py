@@ -44,7 +44,8 @@ class Activity(Generic[T]):
         self._owner = owner
         self._metadata = plain(metadata)
         self.document: Document[Any] = Document(content, debug=debug, on_change=lambda: outbox.touch(self))
-        outbox.add_activity(self.id, self)
+        announced = event("ACTIVITY_SNAPSHOT", owner, messageId=self.id, activityType=type, metadata=self._metadata)
+        outbox.add_activity(self.id, self, announced)
 
     @property
     def content(self) -> T:

@@ -134,6 +134,7 @@ class Author:
 
         Raises:
             StateError: the content is not an object, or not JSON.
+            SequenceError: the id is in use (L8).
         """
         return Activity(self._outbox, self._owner, type, content, id=id, metadata=metadata, debug=self._outbox.debug)
 

@@ -125,7 +125,8 @@ class Conversation(Reduction, MutableSequence[Message]):
 
         Raises:
             SequenceError: the client cannot follow: it would have to reorder messages (M2), or to drop its last activity or
-                reasoning message, which it keeps (M3); or the message holds what the protocol does not describe (W7).
+                reasoning message, which it keeps (M3), or a message that is being streamed (S1); or the message holds what
+                the protocol does not describe (W7).
             StateError: a value in the message is not JSON.
             TypeError: a value is no `ag_ui` message.
         """
@@ -138,7 +139,7 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._edit(entries)
 
     def __delitem__(self, index: SupportsIndex | slice) -> None:
-        """Removes messages. Raises `SequenceError` if the client would keep one all the same (M3)."""
+        """Removes messages. Raises `SequenceError` if the client would keep one all the same (M3), or it is streamed (S1)."""
         entries = list(self._entries)
         del entries[index]
         self._edit(entries)
@@ -214,6 +215,7 @@ class Conversation(Reduction, MutableSequence[Message]):
                 "message by one with its id, append at the end, or remove",
                 "M2",
             )
+        self._keep_streaming({entry.id: (entry.role, entry.call_ids()) for entry in entries})
         removed = {entry.role for id, entry in old.items() if id not in new} & SPECIAL
         for role in removed - {entry.role for entry in entries}:
             raise SequenceError(
@@ -231,6 +233,29 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._index()
         self._declared = removed | ({entry.role for id, entry in new.items() if old.get(id) is not entry} & SPECIAL)
         self._mark()
+
+    def check_snapshot(self, messages: list[dict[str, Any]]) -> None:
+        """Checks a MESSAGES_SNAPSHOT that somebody else made. Raises `SequenceError` if it drops what is being streamed (S1)."""
+        declared = {message["role"] for message in messages}
+        kept = {entry.id: (entry.role, ()) for entry in self._entries if entry.role in SPECIAL - declared}
+        calls = {one["id"]: [call["id"] for call in one.get("toolCalls") or ()] for one in messages}
+        self._keep_streaming(kept | {one["id"]: (one["role"], calls[one["id"]]) for one in messages})
+
+    def _keep_streaming(self, new: dict[str, tuple[str, Iterable[str]]]) -> None:
+        """Raises if what is being streamed would lose its place: the rest of it could be no part of any message.
+
+        Args:
+            new: the messages that would be left: id -> role, and the ids of the calls in it.
+        """
+        texts, calls = self._streaming
+        for id in texts:
+            entry = self._by_id.get(id)
+            if entry is not None and new.get(id, ("",))[0] != entry.role:
+                raise SequenceError(f"the message {id!r} is being streamed: close it before you remove it", "S1")
+        for id in calls:
+            call = self._calls.get(id)
+            if call is not None and id not in new.get(call.entry.id, ("", ()))[1]:
+                raise SequenceError(f"the tool call {id!r} is being streamed: close it before you remove it", "S1")
 
     def _mark(self) -> None:
         if not self._dirty:

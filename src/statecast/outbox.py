@@ -86,13 +86,15 @@ class Outbox:
         self._expander = Expander()
         self._document: Document[Any] | None = None
         self._activities: dict[str, TrackedActivity] = {}
+        # Activities about which the messages may say something else since.
+        self._restated: set[TrackedActivity] = set()
         # What changed, in any thread; `None` is the state. A deque, as its ends are safe to use from all of them.
         self._changed: deque[TrackedActivity | None] = deque()
         self._stale = False
         self._restate = False
         self._asks = False
-        # Short ways: nothing but more text can be due (`write`), or nothing but the state (`pull`).
-        self._calm = self._plain = False
+        # Nothing but more text can be due: `write` may take the short way.
+        self._calm = False
         self._epoch = 0
         self._holding = 0
         self._hold_lock = threading.Lock()
@@ -205,7 +207,7 @@ class Outbox:
     def edited(self) -> None:
         """The messages were edited: they are restated at the next flush."""
         self._restate = True
-        self._calm = self._plain = False
+        self._calm = False
         self._epoch += 1
         self._wake()
 
@@ -231,10 +233,7 @@ class Outbox:
             wait = self._sent_at + self._interval - now
             if wait > 0:
                 return wait
-            if self._plain:
-                self._flush_state(now)
-            else:
-                self._flush_quietly()
+            self._flush_quietly()
         if self._stale or self._asks:
             wait = self._compared_at + COMPARE_SECONDS - now
             if wait > 0:
@@ -242,23 +241,6 @@ class Outbox:
             self._flush_quietly()
             return COMPARE_SECONDS
         return None
-
-    def _flush_state(self, now: float) -> None:
-        """What `flush_now` comes to when there is the state alone, and nothing in it needs to be compared."""
-        self._changed.clear()
-        try:
-            taken = self._document.take(delta=self._deltas)  # type: ignore[union-attr]
-            if taken is not None:
-                self._put_state(taken)
-                self._sent_at = now
-        except Exception as error:
-            self._stale = True
-            self._calm = self._plain = False
-            self._background_failure(error)
-            return
-        if self._document.compares:  # type: ignore[union-attr]
-            self._asks = True
-            self._settle()
 
     def flush_now(self, *, compare: bool = True) -> None:
         """Puts every pending change in the channel: the state, then the messages if they were edited, then activities.
@@ -270,7 +252,7 @@ class Outbox:
         if compare:
             self._compared_at = now
         self._stale = True
-        self._calm = self._plain = False
+        self._calm = False
         activities: list[TrackedActivity] = []
         if self._activities:
             activities = self._take_changed(compare)
@@ -305,10 +287,19 @@ class Outbox:
             for one in self.sequence.closing(owner):
                 self._put(one)
 
-    def add_activity(self, id: str, activity: TrackedActivity) -> None:
-        """Lets an activity's document speak; what it holds goes out at the next flush."""
+    def add_activity(self, id: str, activity: TrackedActivity, announced: dict[str, Any]) -> None:
+        """Lets an activity's document speak; what it holds goes out at the next flush.
+
+        Args:
+            announced: the snapshot that will come, without its content: its id is taken from now on.
+
+        Raises:
+            SequenceError: the id is in use (L8).
+        """
+        if id in self._activities:
+            raise SequenceError(f"the activity {id!r} is known in this run: change its content", "L8")
+        self.sequence.advance(announced)
         self._activities[id] = activity
-        self._plain = False
         self.touch(activity)
 
     def activity(self, id: str) -> TrackedActivity | None:
@@ -397,7 +388,6 @@ class Outbox:
             return  # the loop is closed, and the run with it
 
     def _settle(self) -> None:
-        self._plain = not (self._stale or self._restate or self._asks or self._activities or self._document is None)
         self._calm = not (
             self._ended
             or self._cancelled
@@ -440,6 +430,13 @@ class Outbox:
         taken = activity.document.take(compare=compare)
         if taken is None:
             return False
+        if activity in self._restated:
+            self._restated.discard(activity)
+            if isinstance(taken, Delta):
+                # The client holds what the messages were edited to, or nothing: a patch may not fit it.
+                activity.document.resync()
+                taken = activity.document.take(compare=compare)
+                assert taken is not None
         event, payload = activity.event(taken)
         if len(payload) > WARN_EVENT:
             self._check_size(event["type"], payload, taken)
@@ -453,6 +450,8 @@ class Outbox:
         self.messages.apply(event)
         if event["type"] in ("MESSAGES_SNAPSHOT", "TEXT_MESSAGE_START"):
             self._epoch += 1
+            if self._activities and "messages" in event and any(one["role"] == "activity" for one in event["messages"]):
+                self._restated.update(self._activities.values())
         downgrade = self._downgrade
         if downgrade is not None:
             lowered = downgrade(event)

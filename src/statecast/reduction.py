@@ -38,6 +38,8 @@ class Reduction:
         ]
         self._by_id: dict[str, Entry] = {}
         self._calls: dict[str, Call] = {}
+        # What is being streamed: the ids of messages, and of tool calls.
+        self._streaming: tuple[set[str], set[str]] = (set(), set())
         self._on_warning = on_warning
         # The messages of a snapshot that says only what is here already.
         self._taken: list[dict[str, Any]] | None = None
@@ -59,14 +61,16 @@ class Reduction:
 
     def _index(self) -> None:
         """Finds messages and calls by id; of two with one id, the first."""
-        self._by_id, self._calls = {}, {}
+        known, self._by_id, self._calls = self._calls, {}, {}
         for entry in self._entries:
-            self._enter(entry)
+            self._enter(entry, known)
 
-    def _enter(self, entry: Entry) -> None:
+    def _enter(self, entry: Entry, known: dict[str, Call] | None = None) -> None:
         self._by_id.setdefault(entry.id, entry)
         for id in entry.call_ids():
-            self._calls.setdefault(id, Call(entry, id))
+            # A call keeps the pieces that wait in it.
+            call = known.get(id) if known else None
+            self._calls.setdefault(id, call if call is not None and call.entry is entry else Call(entry, id))
 
     def _change(self, entry: Entry) -> dict[str, Any]:
         self.let_go(entry)
@@ -95,6 +99,7 @@ class Reduction:
 
     def _text_start(self, event: EventDict) -> None:
         reasoning = event["type"] == "REASONING_MESSAGE_START"
+        self._streaming[0].add(event["messageId"])
         entry = self._by_id.get(event["messageId"])
         if entry is None:
             role = "reasoning" if reasoning else event.get("role", "assistant")
@@ -129,6 +134,7 @@ class Reduction:
             self._merge_metadata(entry, event)
 
     def _text_end(self, event: EventDict) -> None:
+        self._streaming[0].discard(event["messageId"])
         entry = self._text_target(event)
         if entry is not None:
             self._merge_metadata(entry, event)
@@ -141,6 +147,7 @@ class Reduction:
 
     def _call_start(self, event: EventDict) -> None:
         id, name = event["toolCallId"], event["toolCallName"]
+        self._streaming[1].add(id)
         call = self._calls.get(id)
         if call is None:
             entry = self._parent_of_call(event)
@@ -179,6 +186,7 @@ class Reduction:
             _merge(call.changing(), event)
 
     def _call_end(self, event: EventDict) -> None:
+        self._streaming[1].discard(event["toolCallId"])
         call = self._calls.get(event["toolCallId"])
         if call is None:
             self._warn(f"TOOL_CALL_END: there is no call {event['toolCallId']!r}")
@@ -272,7 +280,9 @@ class Reduction:
         self._index()
 
     def _run_started(self, event: EventDict) -> None:
-        """History that the producer echoes: what is not here yet is appended."""
+        """History that the producer echoes: what is not here yet is appended. Nothing streams on from the run before."""
+        for open in self._streaming:
+            open.clear()
         for message in (event.get("input") or {}).get("messages", ()):
             if message["id"] not in self._by_id:
                 self._add(copy_json(message))

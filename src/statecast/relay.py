@@ -109,6 +109,8 @@ _UNTAGGED = ("RUN_", "MESSAGES_", "STATE_")
 
 async def _pass_on(author: Author, wire: dict[str, Any]) -> None:
     apply = _APPLIED.get(wire["type"])
+    if wire["type"] == "MESSAGES_SNAPSHOT":
+        author._outbox.messages.check_snapshot(wire["messages"])
     if apply is None:
         await author._outbox.send(wire)
     else:

@@ -93,8 +93,8 @@ CASES: dict[str, list[Case]] = {
         Case([RUN], {**TEXT, "message_id": "m"}, "W7"),
     ],
     "X2": [
-        Case([RUN], SECRET, None),
-        Case([RUN], {**SECRET, "encryptedValueType": "x"}, "X2"),
+        Case([RUN, TEXT], SECRET, None),
+        Case([RUN, TEXT], {**SECRET, "encryptedValueType": "x"}, "X2"),
     ],
     "L1": [
         Case([], RUN, None),
@@ -305,6 +305,8 @@ CASES: dict[str, list[Case]] = {
         Case([RUN, THOUGHT], {**SECRET, "entityId": "t"}, None),
         Case([RUN, CALL, CALL_END], {**SECRET, "subtype": "tool-call", "entityId": "c"}, None),
         Case([RUN], {**SECRET, "entityId": "old"}, None),
+        Case([RUN], SECRET, "R2"),
+        Case([RUN, TEXT], {**SECRET, "subtype": "tool-call"}, "R2"),
         Case([RUN, of("a", THOUGHT)], of("b", {**SECRET, "entityId": "t"}), "G3"),
         Case([RUN, of("a", TEXT)], of("b", SECRET), "G3"),
         Case([RUN, of("a", CALL)], of("b", {**SECRET, "subtype": "tool-call", "entityId": "c"}), "G3"),

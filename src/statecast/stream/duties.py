@@ -165,8 +165,15 @@ class Duties:
 
     def _encrypted(self, event: EventDict) -> None:
         tag, id = event.get("subagentRunId"), event["entityId"]
-        known = (self._calls if event["subtype"] == "tool-call" else self._messages).get(id)
-        if tag is not None and known is not None and known.owner != tag:
+        known: _Message | _Call | None
+        if event["subtype"] == "tool-call":
+            known = self._calls.get(id)
+        else:
+            known = self._messages.get(id)
+            known = None if known is not None and known.role == "activity" else known
+        if known is None:
+            raise SequenceError(f"{event['type']}: there is no {event['subtype']} {id!r} to hold the value", "R2")
+        if tag is not None and known.owner != tag:
             raise SequenceError(f"{event['type']} of {lane(tag)}: {id!r} belongs to {lane(known.owner)}", "G3")
 
     def _snapshot(self, event: EventDict) -> None:
