@@ -10,8 +10,7 @@ import pytest
 
 from statecast.stream.channel import Channel
 
-_OF_ONE_TYPE = 4000
-_LONGEST = 64 * 1024
+_BYTES_OF_ONE_TYPE = 256 * 1024
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,11 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def sent_frames() -> Iterator[dict[bytes, list[bytes]]]:
     """The frames that runs have sent so far, by the beginning that names their type: the first few thousand of each."""
     kept: dict[bytes, list[bytes]] = defaultdict(list)
+    room: dict[bytes, int] = defaultdict(lambda: _BYTES_OF_ONE_TYPE)
 
     def keep(frame: bytes) -> None:
-        same = kept[frame[:40].partition(b",")[0]]
-        if len(same) < _OF_ONE_TYPE and len(frame) < _LONGEST:
-            same.append(frame)
+        kind = frame[:40].partition(b",")[0]
+        if len(frame) <= room[kind]:
+            room[kind] -= len(frame)
+            kept[kind].append(frame)
 
     original: dict[str, Any] = {name: getattr(Channel, name) for name in ("put", "count")}
 

@@ -254,9 +254,15 @@ class Server:
 class ThreadServer(Server):
     """uvicorn in a thread of this process."""
 
-    def __init__(self, port: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, port: int, loop: asyncio.AbstractEventLoop, server: uvicorn.Server) -> None:
         super().__init__(port)
         self.loop = loop
+        self._server = server
+
+    @property
+    def active(self) -> int:
+        """How many requests are being answered."""
+        return len(self._server.server_state.tasks)
 
     def call(self, coroutine: Coroutine[Any, Any, Any], timeout: float = 10.0) -> Any:
         """Runs a coroutine in the server's loop and returns what it returns."""
@@ -295,7 +301,7 @@ def serve(app: Any, **options: Any) -> Iterator[ThreadServer]:
         wait_until(lambda: server.started or not thread.is_alive())
         if not server.started:
             raise RuntimeError("the server did not start")
-        yield ThreadServer(listener.getsockname()[1], loops[0])
+        yield ThreadServer(listener.getsockname()[1], loops[0], server)
     finally:
         server.should_exit = True
         thread.join(15)

@@ -37,6 +37,7 @@ planner = Planner()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "planner.py").write_text(PLANNER)
+    (tmp_path / "typed.py").write_text(PLANNER.replace("Agent[Trip]", "Agent[dict[int, str]]"))
     (tmp_path / "broken.py").write_text("import planner\nvalue = 1 / 0\n")
     (tmp_path / "one.env").write_text("GREETING='hello there'\nSTATECAST_PATH=/agent\n")
     return tmp_path
@@ -144,8 +145,9 @@ def test_an_option_that_cannot_be_is_one_line(folder: Path) -> None:
         (["--path", "agent"], "path must begin with '/'"),
         (["--cors", "a.example"], "is not an origin"),
         (["--path", "/health"], "/health is taken"),
+        ([], "dict[int, str]"),
     ):
-        done = command("serve", "planner:Planner", "--port", "0", *options, cwd=folder)
+        done = command("serve", "planner:Planner" if options else "typed:Planner", "--port", "0", *options, cwd=folder)
         assert done.returncode == 1
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -189,7 +191,10 @@ def test_schema_prints_the_states_json_schema(folder: Path) -> None:
     done = command("schema", "planner:Planner", cwd=folder)
     assert done.returncode == 0
     assert json.loads(done.stdout)["properties"]["city"]["default"] == "Lisbon"
-    assert command("schema", "planner:Nobody", cwd=folder).returncode == 1
+    for name in ("planner:Nobody", "typed:Planner"):
+        done = command("schema", name, cwd=folder)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_help_states_defaults_and_what_debug_costs() -> None:
@@ -215,7 +220,7 @@ def test_the_inspector_is_served_only_when_it_is_asked_for(folder: Path) -> None
         assert done.returncode == 1
         assert "pip install 'statecast[inspector]'" in done.stderr
         return
-    with spawn("serve", "planner:Planner", "--inspector", "--path", "/agent", cwd=folder) as process:
+    with spawn("serve", "planner:Planner", "--path", "/agent", cwd=folder, env={"STATECAST_INSPECTOR": "1"}) as process:
         wait_until(lambda: "Inspector:" in process.output)
         assert process.request("GET", "/inspector/").status == 200
         agents = process.request("GET", "/inspector/config.json").json()["agents"]

@@ -340,6 +340,11 @@ def test_M2_a_snapshot_in_the_middle_of_a_message() -> None:
     assert after(dropped) == []
 
 
+def test_of_two_messages_with_one_id_the_first_goes_on() -> None:
+    read = after([result("c", "r"), result("c", "r"), *text("r", " more")[1:]])
+    assert [message["content"] for message in read] == ["3 more", "3"]
+
+
 def test_unseen_messages_of_one_id_are_both_appended() -> None:
     assert len(after([snapshot(user("1", "a"), user("1", "b"))])) == 2
 

@@ -315,6 +315,25 @@ def test_an_open_message_that_is_replaced_goes_on_from_there() -> None:
     assert conversation[-1].content == "new b"
 
 
+def test_arguments_go_on_although_the_list_was_edited_in_between() -> None:
+    conversation = three()
+    conversation.apply({"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "x"})
+    for piece in "abc":
+        conversation.apply({"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": piece})
+        conversation.pop(0)
+    [message] = conversation
+    assert isinstance(message, AssistantMessage)
+    assert [call.function.arguments for call in message.tool_calls or ()] == ["abc"]
+
+
+def test_a_snapshot_of_its_own_changes_nothing_not_even_the_objects() -> None:
+    conversation = three()
+    before = list(conversation)
+    conversation.append(user("4"))
+    conversation.apply({"type": "MESSAGES_SNAPSHOT", "messages": taken(conversation)})
+    assert all(one is other for one, other in zip(conversation, before, strict=False))
+
+
 def test_what_was_taken_shares_nothing_with_what_comes() -> None:
     conversation = Conversation([ActivityMessage(id="a", activity_type="x", content={"n": 1}), user("1")])
     conversation[0] = ActivityMessage(id="a", activity_type="x", content={"n": 2})

@@ -388,6 +388,7 @@ class Trip(Camel):
 
 class Traveller(Agent[Trip]):
     async def run(self, run: Run[Trip]) -> list[Any]:
+        await run.flush()
         run.state.all_stops.append(Stop(street_name="Rua Nova", house_number=None))
         await run.flush()
         run.state.all_stops[0].street_name = "Rua Velha"

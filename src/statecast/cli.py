@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+from pydantic import PydanticUserError
 
 from .demo import Planner
 from .loading import LoadError, load_agent, read_env_file
@@ -74,7 +77,13 @@ def main() -> None:
 )
 @click.option("--max-runs", type=click.IntRange(1), help="Concurrent runs; more get 503.  [no limit]")
 @click.option("--cors", multiple=True, help="An origin whose pages may call the agent. Can be given more than once.")
-@click.option("--inspector", "with_inspector", is_flag=True, help="Serve a page at /inspector that shows runs live.")
+@click.option(
+    "--inspector",
+    "with_inspector",
+    is_flag=True,
+    envvar="STATECAST_INSPECTOR",
+    help="Serve a page at /inspector that shows runs live. It has no authentication: for development.",
+)
 @click.option(
     "--env-file",
     is_eager=True,
@@ -95,7 +104,7 @@ def serve_command(with_inspector: bool, **options: Any) -> None:
         if with_inspector:
             click.echo(f"Inspector: {address}{inspector.PATH}")
 
-    with _errors():
+    with _one_line():
         serve(serving, announce)
 
 
@@ -115,6 +124,7 @@ def demo_command(host: str, port: int) -> None:
         body = {
             "threadId": "t1",
             "runId": "r1",
+            "protocolVersion": "1.0",
             "messages": [{"id": "m1", "role": "user", "content": Planner.suggestions[0]}],
         }
         click.echo(
@@ -123,7 +133,7 @@ def demo_command(host: str, port: int) -> None:
         )
 
     serving = Serving(host=host, port=port, inspector=with_inspector)
-    with _errors():
+    with _one_line():
         serve_agent(Planner(), serving, announce)
 
 
@@ -131,22 +141,25 @@ def demo_command(host: str, port: int) -> None:
 @_agent
 def schema_command(agent: str) -> None:
     """Print the JSON Schema of the state of MODULE:AGENT, with the names that clients see."""
-    with _errors():
-        click.echo(json.dumps(load_agent(agent).state_type.json_schema(), indent=2, ensure_ascii=False))
+    with _one_line():
+        found = load_agent(agent)
+        try:
+            schema = found.state_type.json_schema()
+        except (TypeError, PydanticUserError) as error:
+            raise LoadError(f"the state of {agent} has no JSON Schema: {error}") from error
+    click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
 
 
 main.add_command(watch_command)
 
 
-class _errors:
-    """What is wrong with the agent or the options is one line, not a traceback."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
-        if isinstance(exc, (LoadError, TypeError, ValueError, RuntimeError)):
-            raise click.ClickException(str(exc)) from exc
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """What is wrong with the agent or an option is one line, not a traceback."""
+    try:
+        yield
+    except LoadError as error:
+        raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ class Outbox:
         self._stale = False
         self._restate = False
         self._asks = False
-        # Nothing but more text can be due: `write` may take the short way.
-        self._calm = False
+        # Short ways: nothing but more text can be due (`write`), or nothing but the state (`pull`).
+        self._calm = self._plain = False
         self._epoch = 0
         self._holding = 0
         self._hold_lock = threading.Lock()
@@ -207,7 +207,7 @@ class Outbox:
     def edited(self) -> None:
         """The messages were edited: they are restated at the next flush."""
         self._restate = True
-        self._calm = False
+        self._calm = self._plain = False
         self._epoch += 1
         self._wake()
 
@@ -233,7 +233,10 @@ class Outbox:
             wait = self._sent_at + self._interval - now
             if wait > 0:
                 return wait
-            self._flush_quietly()
+            if self._plain:
+                self._flush_state(now)
+            else:
+                self._flush_quietly()
         if self._stale or self._asks:
             wait = self._compared_at + COMPARE_SECONDS - now
             if wait > 0:
@@ -241,6 +244,23 @@ class Outbox:
             self._flush_quietly()
             return COMPARE_SECONDS
         return None
+
+    def _flush_state(self, now: float) -> None:
+        """What `flush_now` comes to when there is the state alone, and nothing in it needs to be compared."""
+        self._changed.clear()
+        try:
+            taken = self._document.take(delta=self._deltas)  # type: ignore[union-attr]
+            if taken is not None:
+                self._put_state(taken)
+                self._sent_at = now
+        except Exception as error:
+            self._stale = True
+            self._calm = self._plain = False
+            self._background_failure(error)
+            return
+        if self._document.compares:  # type: ignore[union-attr]
+            self._asks = True
+            self._settle()
 
     def flush_now(self, *, compare: bool = True) -> None:
         """Puts every pending change in the channel: the state, then the messages if they were edited, then activities.
@@ -252,7 +272,7 @@ class Outbox:
         if compare:
             self._compared_at = now
         self._stale = True
-        self._calm = False
+        self._calm = self._plain = False
         activities: list[TrackedActivity] = []
         if self._activities:
             activities = self._take_changed(compare)
@@ -300,6 +320,7 @@ class Outbox:
             raise SequenceError(f"the activity {id!r} is known in this run: change its content", "L8")
         self.sequence.advance(announced)
         self._activities[id] = activity
+        self._plain = False
         self.touch(activity)
 
     def activity(self, id: str) -> TrackedActivity | None:
@@ -388,6 +409,7 @@ class Outbox:
             return  # the loop is closed, and the run with it
 
     def _settle(self) -> None:
+        self._plain = not (self._stale or self._restate or self._asks or self._activities or self._document is None)
         self._calm = not (
             self._ended
             or self._cancelled

@@ -61,16 +61,14 @@ class Reduction:
 
     def _index(self) -> None:
         """Finds messages and calls by id; of two with one id, the first."""
-        known, self._by_id, self._calls = self._calls, {}, {}
+        self._by_id, self._calls = {}, {}
         for entry in self._entries:
-            self._enter(entry, known)
+            self._enter(entry)
 
-    def _enter(self, entry: Entry, known: dict[str, Call] | None = None) -> None:
+    def _enter(self, entry: Entry) -> None:
         self._by_id.setdefault(entry.id, entry)
         for id in entry.call_ids():
-            # A call keeps the pieces that wait in it.
-            call = known.get(id) if known else None
-            self._calls.setdefault(id, call if call is not None and call.entry is entry else Call(entry, id))
+            self._calls.setdefault(id, Call(entry, id))
 
     def _change(self, entry: Entry) -> dict[str, Any]:
         self.let_go(entry)

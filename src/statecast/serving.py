@@ -59,17 +59,24 @@ class Serving:
     inspector: bool = False
 
     def app(self, agent: Agent[Any]) -> Starlette:
-        """The app of an agent with these options."""
-        app = agent.app(
-            path=self.path,
-            debug=self.debug,
-            grace=self.grace,
-            timeout=self.timeout,
-            max_runs=self.max_runs,
-            cors=self.cors,
-        )
-        if self.inspector:
-            inspector.mount(app, agent, self.path, suggestions=getattr(agent, "suggestions", ()))
+        """The app of an agent with these options.
+
+        Raises:
+            LoadError: an option, the agent's state type, or the lack of the inspector does not allow it.
+        """
+        try:
+            app = agent.app(
+                path=self.path,
+                debug=self.debug,
+                grace=self.grace,
+                timeout=self.timeout,
+                max_runs=self.max_runs,
+                cors=self.cors,
+            )
+            if self.inspector:
+                inspector.mount(app, agent, self.path, suggestions=getattr(agent, "suggestions", ()))
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise LoadError(str(error)) from error
         app.router.lifespan_context = _ending_the_process(app.router.lifespan_context)
         return app
 
@@ -139,6 +146,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
+            host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self._announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
 

@@ -71,6 +71,27 @@ class Demo(Planner, Recorded[Trip]):
         assert "STATE_SNAPSHOT" in results[0]["events"]
 
 
+OLD_TRIP = {
+    "city": "Kyoto",
+    "status": "ready",
+    "days": [{"title": "Day 1", "stops": [{"hour": 7, "place": "Fushimi Inari", "why": "gates", "booked": True}]}],
+}
+
+
+@scenario(
+    runs=[{"say": "One more day, please"}, {"say": "And another"}],
+    thread={"state": OLD_TRIP, "messages": [{"id": "a1", "role": "assistant", "content": "Day 1 in Kyoto."}]},
+    endings=["success"] * 2,
+)
+class DemoOnAnOldThread(Demo):
+    """The demo agent on a thread that has state and messages already."""
+
+    @staticmethod
+    def check(results: Results, client: str) -> None:
+        assert [day["title"] for day in results[1]["state"]["days"]] == ["Day 1", "Day 2", "Day 3"]
+        assert results[1]["state"]["days"][0] == OLD_TRIP["days"][0]
+
+
 class Order(State):
     customer: str
     lines: list[dict[str, int]] = []

@@ -10,8 +10,9 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from sse_starlette.sse import AppStatus
 
-from live_server import Connection, Process, run_input, spawn, stretched, wait_until
+from live_server import Connection, Process, run_input, serve, spawn, stretched, wait_until
 from statecast import Agent, Run
 from statecast.server.options import Options
 from statecast.server.problem import Problem
@@ -222,6 +223,19 @@ def test_the_end_of_an_apps_life_ends_its_runs_and_admits_no_more() -> None:
             assert len(runs) == 2
 
     asyncio.run(main())
+
+
+def test_an_app_serves_after_another_server_of_the_process_was_stopped() -> None:
+    class Brief(Agent):
+        async def run(self, run: Run) -> None: ...
+
+    AppStatus.should_exit = True
+    try:
+        with serve(Brief().app()) as server:
+            assert server.request("GET", "/health").status == 200
+            assert server.events()[-1]["type"] == "RUN_FINISHED"
+    finally:
+        AppStatus.should_exit = False
 
 
 def test_a_run_that_does_not_end_is_not_waited_for_for_ever(caplog: pytest.LogCaptureFixture) -> None:

@@ -175,6 +175,27 @@ def test_a_change_of_an_alias_shows_at_all_its_places() -> None:
     assert consumer.paths() == [("replace", "/selected/n")]
 
 
+@pytest.mark.parametrize("count", [7, 8, 9, 16, 100])
+def test_one_row_in_many_lists(count: int) -> None:
+    consumer = Consumer({"row": {"n": 0}, "lists": [], "fill": "x" * 20_000})
+    row = consumer.value["row"]
+    for number in range(count):
+        consumer.value["lists"].append([number, row])
+        if number % 3 == 0:
+            consumer.value["lists"].append([row])
+    consumer.take()
+    row["n"] = 1
+    assert len(consumer.ops()) == 1 + len(consumer.value["lists"])
+    del consumer.value["lists"][2:]
+    row["n"] = 2
+    consumer.take()
+    consumer.value["lists"].clear()
+    row["n"] = 3
+    consumer.take()
+    row["n"] = 4
+    assert consumer.paths() == [("replace", "/row/n")]
+
+
 def test_an_alias_made_and_edited_in_one_flush() -> None:
     consumer = Consumer({"a": {"n": [1]}, "b": None})
     consumer.value["a"]["n"].append(2)
@@ -313,6 +334,34 @@ def test_a_value_loaded_again_is_written_as_its_difference() -> None:
         ("remove", "/board/rows/3/name"),
         ("replace", "/board/title"),
     ]
+
+
+def test_a_table_that_is_loaded_again_with_other_rows_in_between() -> None:
+    consumer = Consumer({"rows": rows(200)})
+    again = plain(consumer.value["rows"])
+    again.insert(0, {"id": "first"})
+    del again[100:103]
+    again.append({"id": "last"})
+    consumer.value["rows"] = again
+    assert consumer.paths() == [("add", "/rows/0"), *[("remove", "/rows/100")] * 3, ("add", "/rows/198")]
+    again = plain(consumer.value["rows"])
+    again.insert(50, 1)
+    again[70]["name"] = "x"
+    consumer.value["rows"][:] = again
+    assert consumer.paths() == [("add", "/rows/50"), ("replace", "/rows/70/name")]
+    consumer.value["rows"][150]["name"] = "edited"
+    assert consumer.paths() == [("replace", "/rows/150/name")]
+
+
+def test_items_of_lists_that_were_made_anew_again_and_again_do_not_grow() -> None:
+    consumer = Consumer({"rows": rows(3)})
+    for number in range(100):
+        consumer.value["rows"] = [*consumer.value["rows"][:3], number]
+        consumer.take()
+    row = consumer.value["rows"][0]
+    assert not isinstance(row._parents, dict) or len(row._parents) <= 9
+    row["name"] = "x"
+    assert consumer.paths() == [("replace", "/rows/0/name")]
 
 
 def test_a_dict_that_is_made_anew_is_written_as_its_difference() -> None:

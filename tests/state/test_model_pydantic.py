@@ -1,4 +1,4 @@
-"""Assignment to a `State` does what assignment to a pydantic model with `validate_assignment` does, validators and all."""
+"""Assignment to a `State` does what assignment to a pydantic model does, with all kinds of validators."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 import pytest
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
@@ -22,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from statecast.state import State, StateType
+from statecast.state import Document, State, StateType
 
 T = TypeVar("T")
 
@@ -145,6 +146,13 @@ def test_refuses_what_is_not_of_the_type_and_numbers_that_are_not_finite(
 
 def test_names_are_the_wires() -> None:
     assert StateType(Trip).read({"city_name": "Porto"}).city_name == ""
+
+
+def test_validators_of_a_root_run_once_on_what_a_client_sent() -> None:
+    doubled = Annotated[list[int], AfterValidator(lambda values: [2 * value for value in values])]
+    kind = StateType(doubled)
+    document: Document[list[int]] = Document(kind.read([1, 2]), type=kind)
+    assert document.value == [2, 4]
 
 
 def test_both_names_are_read_where_the_class_says_so() -> None:

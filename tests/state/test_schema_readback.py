@@ -29,7 +29,7 @@ from statecast.state import State, StateType
 Token = TypeAliasType("Token", SecretStr)
 
 
-class Key(str, enum.Enum):
+class Key(str, enum.Enum):  # noqa: UP042  the older spelling
     A = "a"
 
 
@@ -136,7 +136,9 @@ def test_two_members_with_one_name() -> None:
 
 
 def test_a_typed_dict_with_other_names_on_the_wire_is_refused() -> None:
-    Aliased = TypedDict("Aliased", {"a": Annotated[int, Field(alias="b")]})
+    class Aliased(TypedDict):
+        a: Annotated[int, Field(alias="b")]
+
     with pytest.raises(TypeError, match=r"Aliased\.a .* use State"):
         StateType(list[Aliased])
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, HttpUrl, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
@@ -136,7 +136,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANYTHING)
 def test_what_json_dumps_writes_is_read_as_it_was(value: Any) -> None:
     body = json.dumps(value).encode()
@@ -154,7 +154,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()) | st.text().map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with suppress(NotJSON, WireError):
@@ -415,7 +415,7 @@ def test_nothing_that_was_given_is_changed() -> None:
     assert data == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_damage_is_read_or_refused(data: st.DataObject) -> None:
     given_data = deepcopy(FULL)

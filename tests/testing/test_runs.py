@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -110,6 +112,28 @@ def test_a_refusal_is_a_status_and_a_problem():
     assert run_agent_sync(Guarded, headers={"Authorization": "Bearer yes"}).text == "hello somebody"
 
 
+def test_a_fault_in_authorize_is_the_answer_that_a_server_gives():
+    class Careless(Agent):
+        async def authorize(self, request: Any) -> Any:
+            raise LookupError("secret")
+
+    result = run_agent_sync(Careless)
+    assert result.http_status == 500
+    assert "secret" not in str(result.problem)
+    assert "secret" in str(run_agent_sync(Careless, debug=True).problem)
+
+
+def test_a_lifespan_that_fails_is_raised():
+    class Closed(Agent):
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncIterator[None]:
+            raise ConnectionError("no pool")
+            yield
+
+    with pytest.raises(ConnectionError, match="no pool"):
+        run_agent_sync(Closed)
+
+
 def test_an_input_that_is_not_valid_is_sent_all_the_same():
     result = run_agent_sync(Planner, state={"city": 5}, thread_id="t")
     assert result.http_status == 422
@@ -168,6 +192,25 @@ def test_the_time_limit_of_the_app_is_an_option_of_its_own():
     assert result.outcome == "cancelled"
     assert result.ending is not None
     assert result.ending.reason == "timeout"
+
+
+def test_what_no_client_can_be_sent_is_not_held_against_the_run():
+    class Large(Agent):
+        async def run(self, run: Run) -> None:
+            run.state["text"] = "x" * (9 * 2**20)
+
+    class FailedTool(Agent):
+        async def run(self, run: Run) -> None:
+            async with run.tool_call("look") as call:
+                await call.result("nothing", error="lost")
+
+    large = run_agent_sync(Large)
+    assert large.error is not None
+    assert large.error.code == "state_too_large"
+    tool = run_agent_sync(FailedTool)
+    assert tool.run is not None
+    assert [getattr(message, "error", None) for message in tool.run.messages] == [None, "lost"]
+    assert [getattr(message, "error", None) for message in tool.messages] == [None, None]
 
 
 def test_what_is_sent_does_not_depend_on_the_clock():

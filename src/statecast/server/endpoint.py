@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from time import monotonic
 
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -169,7 +170,7 @@ async def read_body(request: Request, *, limit: int, stall: float) -> bytes:
     try:
         with Stall(stall, TimeoutError) as waits:
             while more:
-                waits.begin()
+                waits.since = monotonic()
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
                     raise ClientDisconnect

@@ -58,7 +58,6 @@ class Execution:
         for warning in prepared.warnings:
             self.log.warning("%s", warning)
         self._document = prepared.document
-        self._document.on_change = self._touched
         self._running: Running | None = None
         self._reason: CancelReason | None = None
         self._disconnected = False
@@ -98,6 +97,7 @@ class Execution:
         )
         running.start(started, first, self._end)
         # What was validated may differ from what arrived.
+        self._document.on_change = running.outbox.touch
         running.outbox.touch()
         if self._reason is not None:
             running.cancel(self._reason)
@@ -155,10 +155,6 @@ class Execution:
         if self._input.parent_run_id is not None:
             event["parentRunId"] = self._input.parent_run_id
         return event
-
-    def _touched(self) -> None:
-        if self._running is not None:
-            self._running.outbox.touch()
 
     def _end(self) -> None:
         if not self.done.done():

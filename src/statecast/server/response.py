@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from time import monotonic
 from typing import cast
 
 import anyio
@@ -62,11 +63,11 @@ class RunResponse(EventSourceResponse):
         with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
             async with aclosing(self._execution.frames()) as frames:
                 async for chunk in frames:
-                    stall.begin()
+                    stall.since = monotonic()
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    stall.end()
+                    stall.since = None
             self.active = False
-            stall.begin()
+            stall.since = monotonic()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _on_close(self, message: Message) -> None:

@@ -81,6 +81,8 @@ class Runs:
     def open(self) -> None:
         """The app's life begins, perhaps not for the first time."""
         self._closed = False
+        # The note of a server that was stopped in this process before, as in a notebook: nobody takes it back.
+        AppStatus.should_exit = False
 
     async def shutdown(self) -> None:
         """Admits no more runs, ends those that run as cancelled (L3), and waits for them for their grace."""

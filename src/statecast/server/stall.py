@@ -14,28 +14,23 @@ class Stall:
     `asyncio.timeout` for each wait costs more than a small write. Here one timer looks at the wait that is going on:
 
         with Stall(30.0, TooSlow) as stall:
-            stall.begin()
+            stall.since = monotonic()
             await send(chunk)
-            stall.end()
+            stall.since = None
 
     Args:
         seconds: that one wait may take.
         error: raised by the block instead of the cancellation.
+
+    Attributes:
+        since: when the wait began that is going on, by `time.monotonic`; `None` between two. Set by the block.
     """
 
     def __init__(self, seconds: float, error: type[Exception]) -> None:
         self._seconds = seconds
         self._error = error
-        self._since: float | None = None
+        self.since: float | None = None
         self._stalled = False
-
-    def begin(self) -> None:
-        """A wait begins."""
-        self._since = monotonic()
-
-    def end(self) -> None:
-        """It is over."""
-        self._since = None
 
     def __enter__(self) -> Stall:
         self._loop = asyncio.get_running_loop()
@@ -51,7 +46,7 @@ class Stall:
                 raise self._error from None
 
     def _look(self) -> None:
-        left = self._seconds if self._since is None else self._since + self._seconds - monotonic()
+        left = self._seconds if self.since is None else self.since + self._seconds - monotonic()
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
         elif self._task is not None:

@@ -15,7 +15,7 @@ from .images import Images, old_items, old_members, weight
 from .opaque import Opaque
 from .scripts import Step, script
 from .splices import LENGTH, Hunk, hunks_of
-from .tracker import MISSING, Node, Tracker, living_parents
+from .tracker import MISSING, Node, Tracker, living_parents, simplify
 from .values import encode, same
 
 __all__ = ["Changes", "diff", "only_path"]
@@ -177,7 +177,7 @@ class Changes(Images):
     def _write_script(self, hunks: list[Hunk], node: Any, path: str, whole: set[int]) -> bool:
         """Writes what the hunks need. Returns whether anything more can be written: `False` after a replacement of all."""
         start = len(self.ops)
-        steps = script(hunks, node, self.equal, whole)
+        steps = script(hunks, node, self.equal, self.text, whole)
         if len(steps) > MANY and self._is_longer(steps, node, path):
             self.ops.append({"op": "replace", "path": path, "value": self.plain(node)})
             return False
@@ -272,6 +272,9 @@ def only_path(node: Node, root: Any) -> str | None:
     path = ""
     while node is not root:
         parents = node._parents
+        if type(parents) is dict:
+            simplify(node)
+            parents = node._parents
         if parents is None or type(parents) is dict:
             return None
         parent = parents()

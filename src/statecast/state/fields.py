@@ -21,7 +21,7 @@ _CONFIGURED = {
     "time": (("ser_json_temporal", "iso8601"),),
     "bytes": (("ser_json_bytes", "utf8"),),
 }
-"""Kind of node -> what of the configuration decides its JSON, and the value with which that is what the value itself shows."""
+"""Kind of node -> what of the configuration decides its JSON, and the setting with which a value itself shows it."""
 
 
 class Fields:
@@ -34,7 +34,8 @@ class Fields:
         volatile: what is derived may change without an edit, as it is made of mutable values that are not tracked.
         judged: the model has validators of its own.
         specs: tracked field -> what may stand in a container that is its value.
-        readers: field -> how a new value is read, for those that can be read alone.
+        declared: field -> what may be its value.
+        readers: the same, for those that can be read alone when they are assigned.
         frozen: the fields that cannot be assigned.
         atoms: tracked field -> the JSON type whose values need no reading, where nothing else judges.
     """
@@ -51,6 +52,7 @@ class Fields:
         self.derived: dict[str, str] = {}
         self.specs: dict[str, ContainerSpec | None] = {}
         self.readers: dict[str, Reader] = {}
+        self.declared: dict[str, Reader] = {}
         self.frozen: set[str] = set()
         self._validator = validator(node, schemas, config)
         specs = Specs(schemas, config)
@@ -61,6 +63,7 @@ class Fields:
                 self.derived[member.name] = member.wire
                 continue
             field = node["fields"][member.name]
+            self.declared[member.name] = Reader(member.schema, schemas, config)
             shown = "serialization_exclude_if" not in field and shows_itself(schemas, member.schema, config)
             if member.written and shown and not self.whole and not holds_special_dicts(annotations[member.name]):
                 self.names[member.name] = member.wire
@@ -72,7 +75,7 @@ class Fields:
             if cls.model_config.get("frozen") or field.get("frozen"):
                 self.frozen.add(member.name)
             elif not schemas.has_functions(member.schema, informed=True):
-                self.readers[member.name] = Reader(member.schema, schemas, config)
+                self.readers[member.name] = self.declared[member.name]
         self.atoms = {
             name: reader.atom
             for name, reader in self.readers.items()
@@ -115,7 +118,7 @@ def shows_itself(schemas: Schemas, schema: Schema, config: Schema) -> bool:
 
 
 def holds_special_dicts(annotation: Any) -> bool:
-    """Whether an OrderedDict, a Counter or a defaultdict stands in it: a tracked dict is none, and cannot do what they do."""
+    """Whether an OrderedDict, a Counter or a defaultdict stands in it: a tracked dict cannot do what they do."""
     if isinstance(annotation, TypeAliasType):
         return holds_special_dicts(annotation.__value__)
     origin = get_origin(annotation) or annotation

@@ -5,6 +5,7 @@ Everything that is returned is built anew from exact built-in types.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .splices import hunks_of
@@ -116,6 +117,11 @@ class Images:
         if old._names is new._names:
             return self._equal_members(old, new)
         return same(self.before(old), self.plain(new))
+
+    def text(self, value: Any, *, before: bool) -> Any:
+        """Something that is equal for two values of the same JSON: what the consumer has of one, and what the other is now."""
+        plain = self.before(value) if before else self.plain(value)
+        return id(value) if plain is MISSING else json.dumps(plain, sort_keys=True)
 
     def _equal_items(self, old: Any, new: list[Any]) -> bool:
         if old_length(old) != len(new):

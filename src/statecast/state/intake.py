@@ -126,10 +126,15 @@ class Intake:
             if id(node) in above:
                 raise self._error(IN_ITSELF)
             level = depth + len(path) + (self.node is None)
-            # What stands as deep as that already fits. So a list of all the items of another one is not looked into.
-            deeper = all(depth_of(parent, depths) + 1 < level for parent, _, _ in living_parents(node))
-            if deeper and level + height_of(node, heights) - 1 > DEPTH:
-                raise self._error(TOO_DEEP)
+            for parent, _, _ in living_parents(node):
+                if id(parent) not in depths:
+                    depths[id(parent)] = depth_of(parent)
+                if depths[id(parent)] + 1 >= level:
+                    # It stands as deep as that already. So a list of all the items of another one is not looked into.
+                    break
+            else:
+                if level + height_of(node, heights) - 1 > DEPTH:
+                    raise self._error(TOO_DEEP)
 
     def _take(self, value: Any, spec: Spec | None) -> Any:
         cls = type(value)

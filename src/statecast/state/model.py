@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock, RLock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
@@ -23,23 +24,53 @@ from .values import ATOMS, check
 
 __all__ = ["State"]
 
-_SLOTS = frozenset((*SLOTS, "_sent"))
+_SLOTS = frozenset((*SLOTS, "_sent", "_held"))
 
 
-class State(Node, BaseModel):
+class _Held:
+    """What a model is for its document while validators run on it.
+
+    Attributes:
+        lock: held by the thread in which they run. It is the model's own, as what they do is the author's.
+        members: the members as they are until all agree; `None` when none runs.
+        thread: that thread.
+    """
+
+    __slots__ = ("lock", "members", "thread")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.members: dict[str, Any] | None = None
+        self.thread = 0
+
+
+_MAKING = Lock()
+
+
+class _Judged(Node):
+    """A node on which validators run."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _held: _Held | None
+
+
+class State(_Judged, BaseModel):
     """A typed state: a pydantic model whose changes a document finds, down to the last item of its lists.
 
         class Trip(State):
             city: str = ""
             stops: list[Stop] = []
 
-    Assigning a field validates it. The lists and dicts in it are tracked, and what is put into them is validated as their item
-    types say. An edit inside a field that has a constraint or a validator of its own, or in a model with validators, validates
-    the field with the edit applied, which costs the size of the field; it is not done if that fails. Aliases are the names on
-    the wire. Computed fields are written when the model, or anything under it, changed.
+    Assigning a field validates it. The lists and dicts in it are tracked, and what is put into them is validated as
+    their item types say. An edit inside a field that has a constraint or a validator of its own, or in a model with
+    validators, validates the field with the edit applied, which costs the size of the field; it is not done if that
+    fails. Aliases are the names on the wire. Computed fields are written when the model, or anything under it, changed.
 
-    Excluded fields and private attributes are never written, and never believed when a client sends them. They are kept as they
-    are, as are fields with serializers of the author: Python does not show when the values in those change, so they are compared.
+    Excluded fields and private attributes are never written, and never believed when a client sends them. They are kept
+    as they are, and so are fields with serializers of the author: what is made of them is compared, as Python does not
+    show when their values change.
 
     The class must be able to read what it writes, as the client sends the state back with its next run.
 
@@ -49,7 +80,7 @@ class State(Node, BaseModel):
         StateError: (likewise) the value is not JSON. The model is as it was before.
     """
 
-    __slots__ = (*SLOTS, "_sent", "__weakref__")
+    __slots__ = (*SLOTS, "_sent", "_held", "__weakref__")
 
     model_config = ConfigDict(validate_assignment=True, validate_default=True, allow_inf_nan=False)
 
@@ -69,8 +100,8 @@ class State(Node, BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        # Outermost, so that what validators of authors put into the model is settled too; and in the definition itself, which
-        # is what other models refer to.
+        # Outermost, so that what validators of authors put into the model is settled too; and in the definition
+        # itself, which is what other models refer to.
         own: dict[str, Any] = cast(Any, handler.resolve_ref_schema(schema))
         if own.get("function", {}).get("function") is not settle:
             outer = {key: own.pop(key) for key in ("ref", "metadata") if key in own}
@@ -91,17 +122,13 @@ class State(Node, BaseModel):
 
     @classmethod
     def _fields_of(cls) -> Fields:
-        """What the class knows of its fields: made when it is defined, or with forward references when it is first used."""
+        """What the class knows of its fields: made when it is defined; with forward references, when it is used."""
         fields = cls.__dict__.get("_fields")
         if fields is None:
             check_reads_back(Schemas(cls.__pydantic_core_schema__), cls.__name__)
             fields = cls._fields = Fields(cls)
-            cls._names, cls._derives, cls._volatile, cls._atoms = (
-                fields.names,
-                fields.derives,
-                fields.volatile,
-                fields.atoms,
-            )
+            cls._names, cls._atoms = fields.names, fields.atoms
+            cls._derives, cls._volatile = fields.derives, fields.volatile
         return cast(Fields, fields)
 
     @classmethod
@@ -125,16 +152,19 @@ class State(Node, BaseModel):
         # Hidden, as a visible one would turn off the checks of attribute names in every subclass.
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if type(value) is self._atoms.get(name) and self._spec is LINKED and name in self.__pydantic_fields_set__:
+            if (
+                type(value) is self._atoms.get(name)
+                and self._spec is LINKED
+                and name in self.__pydantic_fields_set__
+                and is_safe(value)
+            ):
                 # The quick way of what follows, for a value that needs no reading.
-                if is_safe(value):
-                    tracker = acquire(self)
-                    try:
-                        put(tracker, self, name, value)
-                    finally:
-                        tracker.release()
-                    return
-            if name in _SLOTS:
+                tracker = acquire(self)
+                try:
+                    put(tracker, self, name, value)
+                finally:
+                    tracker.release()
+            elif name in _SLOTS:
                 object.__setattr__(self, name, value)
             elif name in type(self).__pydantic_fields__:
                 self._assign(name, value)
@@ -154,20 +184,25 @@ class State(Node, BaseModel):
             super().__setstate__(state)
             settle(self)
 
-    # Assignment: read, judged on a copy, and only then stored
+    # Assignment: read and judged first, and only then stored
 
     def _assign(self, name: str, value: Any) -> None:
-        if self.__dict__.get(name, MISSING) is value:
+        if (self.__dict__ if self._is_judging() else self._raw()).get(name, MISSING) is value:
             return
         fields = self._fields_of()
         if name in fields.frozen:
             super().__setattr__(name, value)
-        elif self._spec is not LINKED:
-            # A validator of the author assigns: the model is not finished yet, and will be judged as a whole.
+        elif self._spec is not LINKED or self._is_judging():
+            # A validator of the author assigns: the model is judged as a whole when it has finished.
             self.__dict__[name] = fields.read(self.__dict__, name, value)
             self.__pydantic_fields_set__.add(name)
         elif fields.judged or name not in fields.readers:
-            self._assign_judged(name, value)
+            spec = fields.specs.get(name)
+            fitting(value, spec)
+            changes, assigned = self._judged(name, value)
+            if name in changes:
+                changes[name] = kept(value, changes[name], spec)
+            self._store(changes, assigned)
         else:
             try:
                 read = fields.readers[name](value, fields.specs.get(name))
@@ -177,51 +212,53 @@ class State(Node, BaseModel):
                 raise
             self._store({name: read}, {name})
 
-    def _assign_judged(self, name: str, value: Any) -> None:
-        spec = self._fields_of().specs.get(name)
-        fitting(value, spec)
-        judged = self._judged(name, value)
-        changes = self._differences(judged)
-        if name in changes:
-            changes[name] = kept(value, changes[name], spec)
-        self._store(changes, judged.__pydantic_fields_set__)
-        self._take_private(judged)
-
     def _judge(self, field: str, value: Any, exact: bool) -> None:
         """Judges an edit in a container: `value` is what its field would be.
 
         Validators of the model may assign other fields; that is done too.
         """
-        judged = self._judged(field, value)
-        if exact and not is_read_as(value, judged.__dict__[field]):
+        if self._is_judging():
+            return
+        changes, assigned = self._judged(field, value)
+        read = changes.pop(field, value)
+        if exact and not is_read_as(value, read):
             raise StateError("this would be read back as something else: assign what the type says", f"/{field}")
-        changes = self._differences(judged)
-        changes.pop(field, None)
-        self._store(changes, judged.__pydantic_fields_set__)
-        self._take_private(judged)
+        self._store(changes, assigned)
 
-    def _judged(self, name: str, value: Any) -> Self:
-        """A copy of the model in which the field was validated and assigned. What is refused never gets into the model."""
-        cls = type(self)
-        judged = cls.__new__(cls)
-        object.__setattr__(judged, "__dict__", dict(self.__dict__))
-        object.__setattr__(judged, "__pydantic_extra__", None)
-        object.__setattr__(judged, "__pydantic_fields_set__", set(self.__pydantic_fields_set__))
-        object.__setattr__(judged, "__pydantic_private__", copy.copy(self.__pydantic_private__))
-        judged._spec = JUDGED
-        cls.__pydantic_validator__.validate_assignment(judged, name, value)
-        return judged
+    def _is_judging(self) -> bool:
+        held = self._held
+        return held is not None and held.members is not None and held.thread == get_ident()
 
-    def _differences(self, judged: Self) -> dict[str, Any]:
-        held = self.__dict__
-        return {name: value for name, value in judged.__dict__.items() if value is not held.get(name, MISSING)}
+    def _judged(self, name: str, value: Any) -> tuple[dict[str, Any], set[str]]:
+        """What assigning this field changes when all validators agree, and the fields that count as set then.
 
-    def _take_private(self, judged: Self) -> None:
-        private = judged.__pydantic_private__
-        if private is not None and private != self.__pydantic_private__:
-            object.__setattr__(self, "__pydantic_private__", private)
-            if self._derives:
-                touched(self)
+        They run on the model itself, as they may keep it, and see it changed. For the document it is as it was.
+        """
+        if self._held is None:
+            with _MAKING:
+                self._held = self._held or _Held()
+        held = self._held
+        with held.lock:
+            members, assigned = self.__dict__, self.__pydantic_fields_set__
+            private = copy.copy(self.__pydantic_private__)
+            before = dict(members)
+            held.thread, held.members = get_ident(), members
+            try:
+                object.__setattr__(self, "__dict__", dict(members))
+                object.__setattr__(self, "__pydantic_fields_set__", set(assigned))
+                type(self).__pydantic_validator__.validate_assignment(self, name, value)
+                after, now_assigned = self.__dict__, self.__pydantic_fields_set__
+            except BaseException:
+                object.__setattr__(self, "__pydantic_private__", private)
+                raise
+            finally:
+                object.__setattr__(self, "__dict__", members)
+                object.__setattr__(self, "__pydantic_fields_set__", assigned)
+                held.members = None
+                if self._derives:
+                    # It may have been asked meanwhile, and private attributes may have changed.
+                    touched(self)
+            return {key: new for key, new in after.items() if new is not before.get(key, MISSING)}, now_assigned
 
     def _store(self, changes: dict[str, Any], assigned: set[str]) -> None:
         """Puts values into the model that are valid already, all or none."""
@@ -237,7 +274,7 @@ class State(Node, BaseModel):
 
     def _keep(self, changes: dict[str, Any]) -> None:
         """Stores values that are not tracked."""
-        held = self.__dict__
+        held = self._raw()
         tracker = acquire(self)
         try:
             for name, value in changes.items():
@@ -252,10 +289,15 @@ class State(Node, BaseModel):
     # A node of a state
 
     def _raw(self) -> dict[str, Any]:
+        held = self._held
+        if held is not None:
+            members = held.members
+            if members is not None:
+                return members
         return self.__dict__
 
     def _members(self) -> Iterable[tuple[str, Any]]:
-        held = self.__dict__
+        held = self._raw()
         return [(name, held[name]) for name in self._names or () if name in held]
 
     def _adopt(self, take: Callable[[Any, str, Spec | None], Any]) -> None:
@@ -295,27 +337,12 @@ def _can_write(model: State, name: str) -> bool:
 
 def _put_back(tracker: Tracker, model: State, name: str, old: Any) -> None:
     if old is MISSING:
-        del model.__dict__[name]
+        del model._raw()[name]
     else:
-        model.__dict__[name] = old
+        model._raw()[name] = old
     if model._derives and model._old is None:
         tracker.begin(model, {})
 
 
-class _Judged:
-    """The spec of a copy of a model on which validators run: assigning to it changes nothing else."""
-
-    inner = whole = None
-
-    def at(self, key: Any) -> None:
-        return None
-
-    def item(self, value: Any, key: Any = None) -> Any:
-        return value
-
-
-JUDGED: Any = _Judged()
-
-
 _SET_TRACKER = vars(State)["_tracker"].__set__
-_UNSET = [vars(State)[name].__set__ for name in ("_parents", "_key", "_old", "_spec", "_sent")]
+_UNSET = [vars(State)[name].__set__ for name in ("_parents", "_key", "_old", "_spec", "_sent", "_held")]

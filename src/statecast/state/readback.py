@@ -1,4 +1,4 @@
-"""A state comes back with the next run, so its type must be able to read what it writes. Checked before a run does it."""
+"""A state comes back with the next run, so its type must be able to read what it writes. Checked before any run."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Check:
 
 
 def reads_infinities(schemas: Schemas) -> bool:
-    """Whether a float that the type reads may become infinite, or not a number: `"inf"` and `"nan"` are read as such."""
+    """Whether a float that the type reads may become infinite, or no number: `"inf"` and `"nan"` are read as such."""
 
     def search(schema: Schema, allowed: bool) -> bool:
         schema = schemas.follow(schema)
@@ -175,7 +175,7 @@ def reads_infinities(schemas: Schemas) -> bool:
 def check_no_cached_property(cls: type) -> None:
     """Raises TypeError for a `cached_property`: it would go on showing what it computed from an older state."""
     for base in cls.__mro__:
-        for name, value in vars(base).items():
+        for name, value in list(vars(base).items()):
             inner = getattr(value, "wrapped", value)
             if isinstance(inner, functools.cached_property):
                 raise TypeError(

@@ -29,6 +29,7 @@ class Reader:
         config: the core configuration of the model in which it stands.
 
     Attributes:
+        classes: the model classes that are declared; `None` where any value may be, or no model.
         atom: `str`, `int`, `float` or `bool` if finite values of exactly that type need no reading.
     """
 
@@ -40,7 +41,7 @@ class Reader:
         )
         texts = any(key.startswith("str_") for key in config)
         self.atom = _ATOMS.get(last["type"]) if plain and not texts else None
-        self._classes = _declared(schema, schemas)
+        self.classes = _declared(schema, schemas)
 
     def __call__(self, value: Any, spec: Spec | None) -> Any:
         """The value to store; `spec` is that of a container at this place. Raises `ValidationError` or `StateError`."""
@@ -50,9 +51,20 @@ class Reader:
         read = self._validator.validate_python(value)
         if read is not value:
             return kept(value, read, spec)
-        if self._classes is not None and cls not in self._classes and isinstance(value, BaseModel):
-            _warn_of_subclass(cls, self._classes)
+        self.warn(cls)
         return value
+
+    def warn(self, cls: type) -> None:
+        """Warns once if instances of `cls` come back as something else."""
+        declared = self.classes
+        if declared is None or cls in declared or not issubclass(cls, BaseModel) or (cls, declared) in _warned:
+            return
+        _warned.add((cls, declared))
+        logger.warning(
+            "a %s is sent whole where %s is declared, and the next run reads it back as that: declare a union of both",
+            cls.__name__,
+            " | ".join(sorted(one.__name__ for one in declared)),
+        )
 
 
 def validator(schema: Schema, schemas: Schemas, config: Schema) -> SchemaValidator:
@@ -135,13 +147,3 @@ def _declared(schema: Schema, schemas: Schemas) -> frozenset[type] | None:
 
 
 _warned: set[tuple[type, frozenset[type]]] = set()
-
-
-def _warn_of_subclass(cls: type, declared: frozenset[type]) -> None:
-    if (cls, declared) not in _warned:
-        _warned.add((cls, declared))
-        logger.warning(
-            "a %s is sent whole where %s is declared, and the next run reads it back as that: declare a union of both",
-            cls.__name__,
-            " | ".join(sorted(one.__name__ for one in declared)),
-        )

@@ -16,11 +16,12 @@ __all__ = ["ReadOnly", "is_read_only"]
 class ReadOnly:
     """Marks a field that clients see and cannot set: `owner: Annotated[str, ReadOnly] = ""`.
 
-    What a client sends for it is thrown away, at every depth. The value comes from `Agent.load_state`, which is believed;
-    else, for fields that are reached through objects alone, from `Agent.initial_state`; else from the field's default.
-    Inside a list or a dict no initial value corresponds to an item: there it is `load_state` or the default.
+    What a client sends for it is thrown away, at every depth. The value comes from `Agent.load_state`, which is
+    believed; else, for fields that are reached through objects alone, from `Agent.initial_state`; else from the field's
+    default. Inside a list or a dict no initial value corresponds to an item: there it is `load_state` or the default,
+    and a field without a default makes the state invalid that a client sends.
 
-    Without a mark the client owns the state: it sends it with every run, and whatever it sends that is valid is believed.
+    Without a mark the client owns the state: it sends it with every run, and what is valid of it is believed.
     """
 
     @classmethod

@@ -17,12 +17,13 @@ from typing_extensions import is_typeddict
 
 from ..errors import StateError
 from . import pointer
+from .intake import Intake
 from .nodes import Schemas
 from .readback import check_reads_back, check_secrets, reads_infinities
 from .readers import fitting, kept
 from .readonly import is_read_only
 from .specs import Specs
-from .tracker import Spec
+from .tracker import LOOSE, Spec
 from .untrusted import ObjectPlan, Plan, plan
 
 __all__ = ["StateType"]
@@ -38,8 +39,8 @@ class StateType:
     both. What is done to the data in between, as by `Agent.load_state`, is believed.
 
     Raises:
-        TypeError: a state of this type could not be read back from what it is written as, or holds a secret. With forward
-            references that cannot be resolved yet, at first use.
+        TypeError: a state of this type could not be read back from what it is written as, or holds a secret. At first
+            use, if there are forward references that cannot be resolved yet.
 
     Attributes:
         annotation: the type as it was given.
@@ -102,10 +103,10 @@ class StateType:
             value = self._adapter.validate_json(text)
         if self._reads_infinities and _UNBOUNDED.search(text):
             _refuse_non_finite(self._adapter.dump_python(value, mode="json", by_alias=True, warnings=False))
-        return value
+        return self._tracked(value)
 
     def accept(self, value: Any) -> tuple[Any, Spec | None]:
-        """What is stored for a Python value that becomes the whole state, and what may stand in it if it is a container.
+        """What is stored for a Python value that becomes the whole state, and the spec of it if it is a container.
 
         An instance of the type is kept itself; of containers a copy is made where reading changes something in them.
 
@@ -193,6 +194,15 @@ class StateType:
     @cached_property
     def _spec(self) -> Spec | None:
         return Specs(self._schemas, {}).spec(self._schemas.root)
+
+    def _tracked(self, value: Any) -> Any:
+        """The value as a tracked container, where reading it again, as a document does, might change it once more."""
+        if self._spec is None or type(value) not in (list, dict) or not self._schemas.has_functions(self._schemas.root):
+            return value
+        intake = Intake(None, LOOSE)
+        tracked = intake.root(value, self._spec)
+        intake.admit(LOOSE)
+        return tracked
 
     @cached_property
     def _plan(self) -> Plan | None:

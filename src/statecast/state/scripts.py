@@ -14,15 +14,20 @@ from .tracker import PLAIN
 __all__ = ["script"]
 
 Step = tuple[str, int, Any]
+Pair = tuple[int, int]
+Equal = Callable[[Any, Any], bool]
+LARGE = 20_000
+"""Items up to which lists of other objects are compared by their JSON."""
 SMALL = 4096
 """Pairs of items up to which the longest common subsequence is found exactly."""
 
 
-def script(hunks: list[Hunk], items: list[Any], equal: Callable[[Any, Any], bool], whole: set[int]) -> list[Step]:
+def script(hunks: list[Hunk], items: list[Any], equal: Equal, text: Any, whole: set[int]) -> list[Step]:
     """The operations `(op, index, old)` in the order in which they are applied; values are `items[index]`.
 
     Args:
         equal: whether an old item is, in JSON, a new one that is another object.
+        text: `text(item, before=True)` of an old item equals `text(item, before=False)` of a new one of the same JSON.
         whole: receives the indices at which nothing more is to be written: new there, or equal.
     """
     steps: list[Step] = []
@@ -30,11 +35,11 @@ def script(hunks: list[Hunk], items: list[Any], equal: Callable[[Any, Any], bool
         return steps
     for lo, hi, old in hunks:
         new = list.__getitem__(items, slice(lo, hi))
-        _hunk(old, new, lo, equal, whole, steps)
+        _hunk(old, new, lo, equal, text, whole, steps)
     return steps
 
 
-def _same_places(hunks: list[Hunk], items: list[Any], equal: Any, whole: set[int]) -> bool:
+def _same_places(hunks: list[Hunk], items: list[Any], equal: Equal, whole: set[int]) -> bool:
     """Whether all items have the JSON of the old ones at their places, as in `[1, 1]` turned round.
 
     Ends at the first that does not.
@@ -56,7 +61,7 @@ def _same_places(hunks: list[Hunk], items: list[Any], equal: Any, whole: set[int
     return True
 
 
-def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], steps: list[Step]) -> None:
+def _hunk(old: list[Any], new: list[Any], lo: int, equal: Equal, text: Any, whole: set[int], steps: list[Step]) -> None:
     if not old:
         whole.update(range(lo, lo + len(new)))
         steps += [("add", index, None) for index in range(lo, lo + len(new))]
@@ -79,15 +84,8 @@ def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], 
     while last_old > first and last_new > first and alike(last_old - 1, last_new - 1):
         last_old -= 1
         last_new -= 1
-    anchors: list[tuple[int, int]] = []
-    if last_old > first and last_new > first and (last_old - first > 1 or last_new - first > 1):
-        anchors = common(old[first:last_old], new[first:last_new])
-        anchors = [(first + before, first + after) for before, after in anchors]
-    by_place = [
-        (at, at) for at in range(first, min(last_old, last_new)) if old[at] is new[at] or equal(old[at], new[at])
-    ]
-    if _count(by_place, first, last_old, last_new) <= _count(anchors, first, last_old, last_new):
-        anchors = by_place
+    anchors = _anchors(old[first:last_old], new[first:last_new], equal, text)
+    anchors = [(first + before, first + after) for before, after in anchors]
     before = after = first
     for next_before, next_after in (*anchors, (last_old, last_new)):
         for at in range(min(next_before - before, next_after - after)):
@@ -104,21 +102,39 @@ def _hunk(old: list[Any], new: list[Any], lo: int, equal: Any, whole: set[int], 
         before, after = next_before + 1, next_after + 1
 
 
-def _count(anchors: list[tuple[int, int]], first: int, last_old: int, last_new: int) -> int:
-    count = 0
-    before = after = first
-    for next_before, next_after in (*anchors, (last_old, last_new)):
+def _anchors(old: list[Any], new: list[Any], equal: Equal, text: Any) -> list[Pair]:
+    """Which old item stays as which new one: by place, by identity, or by JSON, whatever needs the fewest operations."""
+    if not old or not new:
+        return []
+    sizes = len(old), len(new)
+    best: list[Pair] = []
+    if max(sizes) > 1:
+        ones, twos = list(map(identity, old)), list(map(identity, new))
+        best = common(ones, twos)
+        if _count(best, *sizes) == abs(sizes[0] - sizes[1]):
+            return best
+    by_place = [(at, at) for at in range(min(sizes)) if old[at] is new[at] or equal(old[at], new[at])]
+    best = min(by_place, best, key=lambda pairs: _count(pairs, *sizes))
+    if 1 < max(sizes) <= LARGE and 2 * len(best) < min(sizes) and 2 * len(set(twos) - set(ones)) > sizes[1]:
+        # Most are other objects, as in a table that was loaded again.
+        ones = [text(item, before=True) for item in old]
+        twos = [text(item, before=False) for item in new]
+        best = min(best, common(ones, twos), key=lambda pairs: _count(pairs, *sizes))
+    return best
+
+
+def _count(anchors: list[Pair], old: int, new: int) -> int:
+    """How many operations are needed between these anchors."""
+    count = before = after = 0
+    for next_before, next_after in (*anchors, (old, new)):
         count += max(next_before - before, next_after - after)
         before, after = next_before + 1, next_after + 1
     return count
 
 
-def common(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
-    """A long common subsequence: pairs of places at which both lists have the same item."""
-    ones, twos = list(map(identity, old)), list(map(identity, new))
-    if len(ones) * len(twos) <= SMALL:
-        return _exact(ones, twos)
-    return _unique(ones, twos)
+def common(ones: list[Any], twos: list[Any]) -> list[Pair]:
+    """A long common subsequence: pairs of places at which both lists have equal items."""
+    return _exact(ones, twos) if len(ones) * len(twos) <= SMALL else _unique(ones, twos)
 
 
 def identity(item: Any) -> Any:
@@ -129,7 +145,7 @@ def identity(item: Any) -> Any:
     return kind, repr(item) if kind is float else item
 
 
-def _exact(ones: list[Any], twos: list[Any]) -> list[tuple[int, int]]:
+def _exact(ones: list[Any], twos: list[Any]) -> list[Pair]:
     width = len(twos) + 1
     best = [[0] * width for _ in range(len(ones) + 1)]
     for before in range(len(ones) - 1, -1, -1):
@@ -150,7 +166,7 @@ def _exact(ones: list[Any], twos: list[Any]) -> list[tuple[int, int]]:
     return pairs
 
 
-def _unique(ones: list[Any], twos: list[Any]) -> list[tuple[int, int]]:
+def _unique(ones: list[Any], twos: list[Any]) -> list[Pair]:
     """Over the items that are in each list once: the longest increasing run of their places, in n log n."""
     in_ones, in_twos = Counter(ones), Counter(twos)
     places = {one: at for at, one in enumerate(ones) if in_ones[one] == 1 and in_twos.get(one) == 1}

@@ -6,6 +6,8 @@ import weakref
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import BaseModel
+
 from .containers import TrackedDict, TrackedList
 from .intake import LINKED
 from .mutations import link_members
@@ -31,11 +33,22 @@ def settle(model: M) -> M:
     tracked = _simple(model)
     if tracked is None:
         link_members(model)
+        _warn(model)
         tracked = [name for name, value in model._members() if isinstance(value, Node)]
     if tracked:
         # A container can be filled without being assigned; `exclude_unset` shall not leave it out then.
         model.__pydantic_fields_set__.update(tracked)
     return model
+
+
+def _warn(model: State) -> None:
+    fields = model._fields_of()
+    for name, value in model._members():
+        spec = fields.specs[name]
+        if isinstance(value, BaseModel):
+            fields.declared[name].warn(type(value))
+        elif spec is not None and isinstance(value, (list, dict)):
+            spec.warn(value.values() if isinstance(value, dict) else value)
 
 
 def is_safe(value: Any) -> bool:
@@ -47,7 +60,7 @@ def is_safe(value: Any) -> bool:
 
 
 def _simple(model: State) -> list[str] | None:
-    """The quick way for a model that holds JSON of one level: new lists and dicts of atoms. `None`: it holds other things."""
+    """The quick way for a model that holds JSON of one level, lists and dicts of atoms. `None`: it holds other things."""
     fields = model._fields_of()
     held = model.__dict__
     found: list[str] = []

@@ -1,13 +1,14 @@
 """What may stand in the containers of a typed state, and how an edit inside one is judged.
 
-A member that enters a `list[T]`, a `dict[str, T]` or a TypedDict is read as its type says, and nothing else is looked at. Where
-the container has a constraint or a validator of its own, the container is validated with the edit applied. Where something
-round it judges (a validator of the field or the model, a union that the container alone does not decide), the whole field is.
+A member that enters a `list[T]`, a `dict[str, T]` or a TypedDict is read as its type says, and nothing else is looked
+at. Where the container has a constraint or a validator of its own, the container is validated with the edit applied.
+Where something round it judges (a validator of the field or the model, a union that the container alone does not
+decide), the whole field is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
 from weakref import WeakValueDictionary
 
@@ -69,6 +70,12 @@ class ContainerSpec:
     def at(self, key: Any) -> ContainerSpec | None:
         """The spec of a container that is the member `key`."""
         return self.inner
+
+    def warn(self, members: Iterable[Any]) -> None:
+        """Warns once if members that entered without being read one by one come back as something else."""
+        if self._read is not None and self._read.classes is not None:
+            for cls in set(map(type, members)):
+                self._read.warn(cls)
 
     def item(self, value: Any, key: Any = None) -> Any:
         """What is stored for a member that enters."""

@@ -14,7 +14,7 @@ from typing import Any
 __all__ = ["LENGTH", "Hunk", "hunks_of", "note_slot", "note_splice"]
 
 LENGTH = -1
-HUNKS = 64
+HUNKS = 256
 """More are merged into one."""
 
 Hunk = list[Any]
@@ -88,7 +88,7 @@ def splice(hunks: list[Hunk], lo: int, hi: int, count: int, removed: list[Any]) 
         old += before
         start = min(start, begins)
         end = max(end, ends)
-        at = max(at, ends)
+        at = ends
         last += 1
     if at < hi:
         old += removed[at - lo : hi - lo]

@@ -45,6 +45,7 @@ __all__ = [
     "attach",
     "detach",
     "living_parents",
+    "simplify",
 ]
 
 
@@ -331,6 +332,10 @@ def acquire(node: Node) -> Tracker:
 def attach(child: Node | Opaque, parent: Node, key: Any) -> None:
     """Notes that `child` hangs in `parent` once more, at `key`."""
     parents = child._parents
+    if type(parents) is dict and len(parents) >= 8 and len(parents) & (len(parents) - 1) == 0:
+        # At each doubling, so that those that are gone never pile up.
+        simplify(child)
+        parents = child._parents
     if type(parents) is dict:
         link = parents.get(id(parent))
         if link is None or link[0]() is not parent:
@@ -347,6 +352,16 @@ def attach(child: Node | Opaque, parent: Node, key: Any) -> None:
         child._parents = {id(parent): [parents, 2, key]}
     else:
         child._parents = {id(known): [parents, 1, child._key], id(parent): [weakref.ref(parent), 1, key]}
+
+
+def simplify(child: Node | Opaque) -> None:
+    """Forgets the parents that are gone, as lists that gave way to others: one weak reference is enough for one parent."""
+    living = list(living_parents(child))
+    if len(living) == 1 and living[0][1] == 1:
+        child._parents = weakref.ref(living[0][0])
+        child._key = living[0][2]
+    else:
+        child._parents = {id(parent): [weakref.ref(parent), count, hint] for parent, count, hint in living} or None
 
 
 def detach(child: Node | Opaque, parent: Node) -> None:

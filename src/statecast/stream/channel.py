@@ -92,8 +92,10 @@ class Channel:
         self._taken_bytes += self._size
         self._frames.clear()
         self._size = 0
-        self._turned()
-        self._release()
+        self._turn_at = TURN_FRAMES
+        self._turned_at = monotonic()
+        if self._writers:
+            self._release()
         return chunk
 
     def close(self) -> None:

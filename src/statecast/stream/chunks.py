@@ -121,14 +121,14 @@ class Expander:
         lane = self._lane_of(chunk, kind)
         item = self._lanes.get(lane)
         extra = {"metadata": chunk["metadata"]} if "metadata" in chunk else {}
-        if item is not None and item.kind is kind and chunk.get(kind.id, item.id) == item.id:
+        if item is not None and item.kind == kind and chunk.get(kind.id, item.id) == item.id:
             self._check_agreement(chunk, item)
             started = False
         else:
             opened = _first(chunk, kind, lane)
             yield from self._end([lane])
             fields = {name: value for name, value in opened.established.items() if value is not None}
-            if kind is _REASONING:
+            if kind == _REASONING:
                 fields["role"] = "reasoning"
             yield opened.event(kind.start, **fields, **extra)
             item = self._lanes[lane] = opened
@@ -145,7 +145,7 @@ class Expander:
         tag: str | None = chunk.get("subagentRunId")
         if id is not None:
             for owner, item in self._lanes.items():
-                if item.kind is kind and item.id == id:
+                if item.kind == kind and item.id == id:
                     if tag is not None and tag != owner:
                         raise SequenceError(
                             f"a chunk of {tag!r} for the {kind.noun} {id!r}, which {_lane_name(owner)} opened", "S5"
@@ -155,9 +155,9 @@ class Expander:
         if tag is not None:
             return tag
         parent = self._lanes.get(None)
-        if parent is not None and parent.kind is kind:
+        if parent is not None and parent.kind == kind:
             return None
-        open = [owner for owner, item in self._lanes.items() if item.kind is kind]
+        open = [owner for owner, item in self._lanes.items() if item.kind == kind]
         if len(open) > 1:
             raise SequenceError(
                 f"a chunk without {kind.id} and subagentRunId could continue the {kind.noun}s of "
@@ -176,11 +176,11 @@ class Expander:
 
 
 def _first(chunk: EventDict, kind: _Kind, lane: str | None) -> _Item:
-    for name in (kind.id, "toolCallName") if kind is _TOOL else (kind.id,):
+    for name in (kind.id, "toolCallName") if kind == _TOOL else (kind.id,):
         if name not in chunk:
             raise SequenceError(f"the first chunk of a {kind.noun} carries no {name}; none is open in its lane", "S5")
     established = {name: chunk.get(name) for name in kind.describing}
-    if kind is _TEXT and established["role"] is None:
+    if kind == _TEXT and established["role"] is None:
         established["role"] = "assistant"
     return _Item(kind, chunk[kind.id], lane, established)
 

@@ -69,6 +69,7 @@ class RunResult:
         exception: the exception that ended the agent's `run`, `Interrupted` and `CancelledError` included.
         ending: what `Agent.on_finish` was told.
         run: the agent's `Run`, for a look inside.
+        sent: the input in wire form, as it was sent.
     """
 
     input: RunAgentInput | None
