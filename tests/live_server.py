@@ -264,6 +264,10 @@ class ThreadServer(Server):
         """How many requests are being answered."""
         return len(self._server.server_state.tasks)
 
+    def stop(self) -> None:
+        """Asks it to stop, as a program does, without a signal."""
+        self._server.should_exit = True
+
     def call(self, coroutine: Coroutine[Any, Any, Any], timeout: float = 10.0) -> Any:
         """Runs a coroutine in the server's loop and returns what it returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout)

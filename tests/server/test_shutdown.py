@@ -225,6 +225,31 @@ def test_the_end_of_an_apps_life_ends_its_runs_and_admits_no_more() -> None:
     asyncio.run(main())
 
 
+def test_a_server_that_a_program_stops_ends_its_runs_too() -> None:
+    """No signal tells of it: the server waits as long as it may for the response, and then cancels it."""
+    endings = []
+
+    class Sleeper(Agent):
+        async def run(self, run: Run) -> None:
+            await run.say("begun")
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(0.05)
+
+        async def on_finish(self, run: Run, ending: Any) -> None:
+            endings.append((ending.kind, ending.reason))
+
+    with serve(Sleeper().app(), timeout_graceful_shutdown=1, log_level="critical") as server:
+        run = server.run()
+        while next(run.events())["type"] != "TEXT_MESSAGE_END":
+            pass
+        server.stop()
+        assert rest(run)[-1]["outcome"] == {"type": "cancelled"}
+        run.close()
+    assert endings == [("cancelled", "shutdown")]
+
+
 def test_an_app_serves_after_another_server_of_the_process_was_stopped() -> None:
     class Brief(Agent):
         async def run(self, run: Run) -> None: ...

@@ -61,7 +61,7 @@ class Execution:
         self._running: Running | None = None
         self._reason: CancelReason | None = None
         self._disconnected = False
-        self._over = False
+        self._said_first = False
 
     @property
     def ending(self) -> Ending | None:
@@ -77,33 +77,38 @@ class Execution:
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """All frames that are ready, chunk by chunk, until the run has ended; comments when it is silent.
 
-        The run begins when the first frame, RUN_STARTED, was taken: in the context of the reader (L1, L2).
+        The run begins when the first frame, RUN_STARTED, was taken: in the context of the reader (L1, L2). A second reader goes
+        on where the first one stopped.
         """
-        started = self._started()
-        lower = None if self._input.protocol_version is not None else Downgrade(self.log)
-        first = frame((lower(started) or started) if lower is not None else started)
-        yield first
-        if self._disconnected:
-            return
-        self._running = running = Running(
-            self._service,
-            self._input,
-            self._document,
-            self.options,
-            request=self._request,
-            principal=self._principal,
-            downgrade=lower,
-            log=self.log,
-        )
-        running.start(started, first, self._end)
-        # What was validated may differ from what arrived.
-        self._document.on_change = running.outbox.touch
-        running.outbox.touch()
-        if self._reason is not None:
-            running.cancel(self._reason)
-        # The agent's first turn: what it sets at once is part of the first state event (D2), or a typed state would go out
-        # as its defaults first, and as what it is meant to be a moment later.
-        await asyncio.sleep(0)
+        running = self._running
+        if running is None:
+            started = self._started()
+            lower = None if self._input.protocol_version is not None else Downgrade(self.log)
+            first = frame((lower(started) or started) if lower is not None else started)
+            if not self._said_first:
+                self._said_first = True
+                yield first
+            if self._disconnected:
+                return
+            running = self._running = Running(
+                self._service,
+                self._input,
+                self._document,
+                self.options,
+                request=self._request,
+                principal=self._principal,
+                downgrade=lower,
+                log=self.log,
+            )
+            running.start(started, first, self._end)
+            # What was validated may differ from what arrived.
+            self._document.on_change = running.outbox.touch
+            running.outbox.touch()
+            if self._reason is not None:
+                running.cancel(self._reason)
+            # The agent's first turn: what it sets at once is part of the first state event (D2), or a typed state would go out
+            # as its defaults first, and as what it is meant to be a moment later.
+            await asyncio.sleep(0)
         outbox, channel = running.outbox, running.channel
         keepalive = self.options.keepalive
         spoke_at = monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import aclosing
 from time import monotonic
@@ -48,6 +49,7 @@ class RunResponse(EventSourceResponse):
         )
         del self.headers["connection"]
         self._execution = execution
+        self._begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._execution.open()
@@ -55,11 +57,21 @@ class RunResponse(EventSourceResponse):
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
             self._execution.log.info("the client took nothing for %g s: dropped", self._execution.options.send_timeout)
+        except asyncio.CancelledError:
+            # Not by the client: a server that was stopped by no signal waits no longer.
+            if self._begun and self.active:
+                self._execution.cancel("shutdown")
+                await self._write(send)
+            raise
         finally:
             await self._execution.leave()
 
     async def _stream_response(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._begun = True
+        await self._write(send)
+
+    async def _write(self, send: Send) -> None:
         with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
             async with aclosing(self._execution.frames()) as frames:
                 async for chunk in frames:
