@@ -10,7 +10,9 @@ from statecast.errors import SequenceError
 from statecast.replica import ProtocolViolation, Replica
 from statecast.stream.chunks import Expander
 from statecast.stream.rules import Sequence
-from stream_support import FATAL, broken, careless_event, legal_stream
+from stream_breaks import FATAL, broken
+from stream_careless import careless_event
+from stream_support import legal_stream
 
 SEEDS = range(300)
 

@@ -12,7 +12,8 @@ from statecast.errors import SequenceError
 from statecast.replica import ProtocolViolation, Replica
 from statecast.stream.chunks import Expander
 from statecast.stream.rules import Sequence
-from stream_support import FATAL, FORBIDDEN, FRONTEND, THREAD, UNCHECKED, broken, inside_run, legal_stream
+from stream_breaks import FATAL, FORBIDDEN, UNCHECKED, broken, inside_run
+from stream_support import FRONTEND, THREAD, legal_stream
 
 RANDOMS = st.integers(0, 2**32).map(Random)
 
