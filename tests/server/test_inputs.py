@@ -113,6 +113,18 @@ def test_an_initial_state_that_runs_share_is_copied() -> None:
     assert Sharing.shared == {"list": []}
 
 
+def test_a_typed_initial_state_that_runs_share_is_copied_too() -> None:
+    class Sharing(Agent[Trip]):
+        shared = Trip(city="Lisbon")
+
+        def initial_state(self) -> Trip:
+            return self.shared
+
+    one, two = start(Sharing()).document, start(Sharing()).document
+    one.value.city = "Porto"
+    assert two.value.city == Sharing.shared.city == "Lisbon"
+
+
 def test_an_initial_state_that_is_none_is_the_authors_fault() -> None:
     class Wrong(Agent):
         def initial_state(self) -> dict[str, Any]:

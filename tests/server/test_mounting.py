@@ -133,6 +133,8 @@ def test_an_unmounted_path_of_an_app_is_a_problem() -> None:
     with serve(Echo().app(path="/agent")) as server:
         assert server.post(path="/").problem()["status"] == 404
         assert server.request("POST", "/health").problem()["status"] == 405
+        # Not a redirect: its absolute address would be the wrong one behind a proxy.
+        assert server.request("GET", "/health/").problem()["status"] == 404
 
 
 @pytest.mark.parametrize("path", ["agent", "", "/health"])
