@@ -1,65 +1,13 @@
 """The reduction of events to messages, by the Python side alone; the real client is asked in test_replica_client."""
 
-from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
 import pytest
-from ag_ui.core import ActivityMessage, AssistantMessage, FunctionCall, ReasoningMessage, ToolCall, UserMessage
+from ag_ui.core import ActivityMessage, AssistantMessage, FunctionCall, ReasoningMessage, ToolCall
 
+from reduction_support import ASSISTANT, EventDict, activity, after, call, delta, result, text, thought, wire
 from statecast.conversation import Conversation
-
-EventDict = dict[str, Any]
-
-
-def text(id: str = "m", *deltas: str, **fields: Any) -> list[EventDict]:
-    return [
-        {"type": "TEXT_MESSAGE_START", "messageId": id, **fields},
-        *({"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": delta} for delta in deltas),
-        {"type": "TEXT_MESSAGE_END", "messageId": id},
-    ]
-
-
-def call(id: str = "c", *deltas: str, **fields: Any) -> list[EventDict]:
-    return [
-        {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": "search", **fields},
-        *({"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta} for delta in deltas),
-        {"type": "TOOL_CALL_END", "toolCallId": id},
-    ]
-
-
-def result(call_id: str = "c", id: str = "r", **fields: Any) -> EventDict:
-    return {"type": "TOOL_CALL_RESULT", "messageId": id, "toolCallId": call_id, "content": "3", **fields}
-
-
-def thought(id: str = "t", *deltas: str) -> list[EventDict]:
-    return [
-        {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
-        *({"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": delta} for delta in deltas),
-        {"type": "REASONING_MESSAGE_END", "messageId": id},
-    ]
-
-
-def activity(id: str = "act", **fields: Any) -> EventDict:
-    return {"type": "ACTIVITY_SNAPSHOT", "messageId": id, "activityType": "search", "content": {"n": 1}, **fields}
-
-
-def delta(*ops: EventDict, id: str = "act", **fields: Any) -> EventDict:
-    return {"type": "ACTIVITY_DELTA", "messageId": id, "activityType": "search", "patch": list(ops), **fields}
-
-
-def after(events: Iterable[EventDict], messages: Iterable[Any] = ()) -> list[EventDict]:
-    conversation = Conversation(messages)
-    for event in events:
-        conversation.apply(event)
-    return wire(conversation)
-
-
-def wire(conversation: Conversation) -> list[EventDict]:
-    return [message.model_dump(mode="json", by_alias=True) for message in conversation]
-
-
-ASSISTANT = {"id": "m", "role": "assistant", "content": ""}
 
 
 def assistant(id: str, *calls: EventDict) -> EventDict:
@@ -285,78 +233,6 @@ def test_the_inputs_messages_go_on(events: list[EventDict], messages: list[str])
     assert len(read["toolCalls"]) == 1 + (events[0].get("toolCallId") == "new")
     assert read["toolCalls"][0]["function"]["arguments"] == (messages[1] if len(messages) > 1 else "{")
     assert old.model_dump() == before, "the input itself stays as it is"
-
-
-def snapshot(*messages: EventDict) -> EventDict:
-    return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
-
-
-def user(id: str, content: str = "x") -> EventDict:
-    return {"id": id, "role": "user", "content": content}
-
-
-REASONING = {"id": "t", "role": "reasoning", "content": ""}
-ACTIVITY = {"id": "act", "role": "activity", "activityType": "search", "content": {"n": 1}}
-
-
-@pytest.mark.parametrize(
-    ("before", "stated", "ids"),
-    [
-        pytest.param([user("1"), user("2")], [user("2"), user("1")], ["1", "2"], id="M2-never reordered"),
-        pytest.param(
-            [user("1"), user("3")], [user("1"), user("2"), user("3")], ["1", "3", "2"], id="M2-unseen at the end"
-        ),
-        pytest.param([user("2")], [user("3"), user("1"), user("2")], ["2", "3", "1"], id="M2-unseen in snapshot order"),
-        pytest.param([user("1"), user("2")], [user("2")], ["2"], id="M3-absent is dropped"),
-        pytest.param([user("1")], [], [], id="M3-all dropped"),
-        pytest.param(
-            [user("1"), ACTIVITY, REASONING], [user("1")], ["1", "act", "t"], id="M3-activity and reasoning stay"
-        ),
-        pytest.param(
-            [ACTIVITY, REASONING], [user("1"), {**ACTIVITY, "id": "b"}], ["t", "1", "b"], id="M4-activities declared"
-        ),
-        pytest.param([ACTIVITY, REASONING], [{**REASONING, "id": "u"}], ["act", "u"], id="M4-reasoning declared"),
-        pytest.param([ACTIVITY, user("1")], [{**ACTIVITY, "content": {}}], ["act"], id="M4-replaced in place"),
-    ],
-)
-def test_snapshots_reconcile(before: list[EventDict], stated: list[EventDict], ids: list[str]) -> None:
-    read = after([snapshot(*before), snapshot(*stated)])
-    assert [message["id"] for message in read] == ids
-    by_id = {message["id"]: message for message in stated}
-    assert all(message == by_id[message["id"]] for message in read if message["id"] in by_id)
-
-
-def test_M2_a_message_is_replaced_whole() -> None:
-    read = after([*text("m", "x", metadata={"a": 1}), *call("c", parentMessageId="m"), snapshot(user("m", "y"))])
-    assert read == [user("m", "y")]
-
-
-def test_M2_a_snapshot_in_the_middle_of_a_message() -> None:
-    start, *_, end = text()
-    piece = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "z"}
-    kept = [start, piece, snapshot({**ASSISTANT, "content": "restated "}), piece, end]
-    dropped = [start, piece, snapshot(), piece, end]
-    assert after(kept) == [{**ASSISTANT, "content": "restated z"}]
-    assert after(dropped) == []
-
-
-def test_of_two_messages_with_one_id_the_first_goes_on() -> None:
-    read = after([result("c", "r"), result("c", "r"), *text("r", " more")[1:]])
-    assert [message["content"] for message in read] == ["3 more", "3"]
-
-
-def test_unseen_messages_of_one_id_are_both_appended() -> None:
-    assert len(after([snapshot(user("1", "a"), user("1", "b"))])) == 2
-
-
-def test_L7_echoed_history_is_appended_where_it_is_unknown() -> None:
-    started = {
-        "type": "RUN_STARTED",
-        "threadId": "t",
-        "runId": "r",
-        "input": {"threadId": "t", "runId": "r", "messages": [user("1", "changed"), user("2")]},
-    }
-    assert after([started], [UserMessage(id="1", content="x")]) == [user("1"), user("2")]
 
 
 @pytest.mark.parametrize(
