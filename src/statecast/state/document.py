@@ -184,7 +184,7 @@ class Document(Generic[T]):
                 path = None if node._derives or tracker.opaque else only_path(node, self._root)
                 if path is not None:
                     # One container was edited, at one place: nothing has to be walked through.
-                    taken = self._take_leaf(node, path) if delta else None
+                    taken: Delta | Snapshot | None = self._take_leaf(node, path) if delta else None
                     if taken is None:
                         changes = Changes(tracker)
                         changes.write(node, path)
