@@ -39,7 +39,7 @@ LEAVES = st.sampled_from([None, True, 0, 1, 1.0, "", "text", "é🎉"])
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6
 )
-NUMBERS = st.integers(0, 7)
+NUMBERS = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 7])
 TEXTS = st.sampled_from(["", "word ", "é🎉", "two words "])
 ROLES = st.sampled_from(["assistant", "assistant", "user", "developer"])
 MESSAGE_IDS = st.sampled_from([None, None, None, "m1", "m2", "u1", "call1", "unknown"])
@@ -104,6 +104,7 @@ LEAF_ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.tuples(st.just("edit"), EDITS),
     st.tuples(st.just("edit"), EDITS),
     st.tuples(st.just("edit_activity"), NUMBERS, EDITS),
+    st.tuples(st.just("edit_activity"), st.just(0), EDITS),
     st.tuples(st.just("edit_in_thread"), EDITS),
     st.tuples(st.just("replace_state"), st.dictionaries(KEYS, VALUES, max_size=3)),
     st.tuples(st.just("hide"), VALUES),
@@ -121,6 +122,7 @@ LEAF_ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.tuples(st.just("flush")),
     st.tuples(st.just("resync")),
     st.tuples(st.just("turn")),
+    st.tuples(st.just("edited_activity"), EDITS),
     st.tuples(st.just("wait")),
     st.tuples(st.just("ask"), st.lists(st.sampled_from(QUESTION_IDS), min_size=1, max_size=2)),
     st.tuples(st.just("fail"), st.sampled_from(["bug", "agent error", "sequence error", "cancelled"])),
@@ -175,7 +177,14 @@ class Player:
 
     async def edit_activity(self, author: Author, which: int, edit: Action) -> None:
         if self.activities:
-            change(self.activities[which % len(self.activities)].content, *edit)
+            change(self.activities[-1 - which % len(self.activities)].content, *edit)
+
+    async def edited_activity(self, author: Author, edit: Action) -> None:
+        """The message of an activity is edited before its content is."""
+        await self.start_activity(author, None, None)
+        await self.run.flush()
+        await self.replace_message(author, 0)
+        await self.edit_activity(author, 0, edit)
 
     async def replace_state(self, author: Author, value: dict[str, Any]) -> None:
         self.run.state = value
@@ -218,14 +227,14 @@ class Player:
     async def replace_message(self, author: Author, which: int) -> None:
         messages = self.run.messages
         if messages:
-            at = which % len(messages)
+            at = -1 - which % len(messages)
             change = {"content": {"replaced": 1} if messages[at].role == "activity" else "replaced"}
             messages[at] = messages[at].model_copy(update=change)
 
     async def remove_message(self, author: Author, which: int) -> None:
         messages = self.run.messages
         if messages:
-            del messages[which % len(messages)]
+            del messages[-1 - which % len(messages)]
 
     async def disorder_messages(self, author: Author, which: int) -> None:
         messages = self.run.messages

@@ -235,7 +235,7 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._mark()
 
     def check_snapshot(self, messages: list[dict[str, Any]]) -> None:
-        """Checks a MESSAGES_SNAPSHOT that somebody else made. Raises `SequenceError` if it drops what is being streamed (S1)."""
+        """Raises `SequenceError` if a MESSAGES_SNAPSHOT that somebody else made drops what is being streamed (S1)."""
         declared = {message["role"] for message in messages}
         kept = {entry.id: (entry.role, ()) for entry in self._entries if entry.role in SPECIAL - declared}
         calls = {one["id"]: [call["id"] for call in one.get("toolCalls") or ()] for one in messages}
