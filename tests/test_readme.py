@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonpatch
 import pytest
 
+from live_server import SOURCE, spawn
 from statecast.state import Delta, Document
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -94,3 +98,31 @@ def test_the_mounted_apps_of_the_readme_answer(names: dict[str, Any]) -> None:
 def test_there_are_exactly_two_commands_for_the_set_up() -> None:
     assert README.count("pip install . && statecast demo") == 1
     assert README.count('pip install -e ".[dev]" && pytest') == 1
+
+
+def test_the_first_agent_is_served_and_answers_the_curl_line(tmp_path: Path) -> None:
+    (tmp_path / "planner.py").write_text(PYTHON[0])
+    serve = next(block for block in BASH if block.startswith("statecast serve"))
+    curl = next(block for block in BASH if block.startswith("curl"))
+    assert serve.split() == ["statecast", "serve", "planner:Planner", "--host", "0.0.0.0", "--port", "8000", "--workers", "4"]
+    with spawn("serve", "planner:Planner", cwd=tmp_path) as process:
+        command = curl.replace("127.0.0.1:8000", f"127.0.0.1:{process.port}").replace("curl", "curl -s -m 30", 1)
+        answer = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=40).stdout
+        assert '{"city":"Porto"' in answer
+        assert answer.rstrip().splitlines()[-1].startswith('data: {"type":"RUN_FINISHED"')
+    shown = subprocess.run(
+        [sys.executable, "-m", "statecast.cli", "schema", "planner:Planner"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=40,
+    )
+    assert json.loads(shown.stdout)["properties"]["city"]["type"] == "string"
+
+
+def test_the_container_lines_name_what_the_dockerfile_has() -> None:
+    dockerfile = (Path(__file__).parent.parent / "Dockerfile").read_text()
+    assert "STATECAST_AGENT" in dockerfile
+    assert "/app" in dockerfile
+    assert "8000" in dockerfile
