@@ -104,7 +104,17 @@ def test_the_first_agent_is_served_and_answers_the_curl_line(tmp_path: Path) -> 
     (tmp_path / "planner.py").write_text(PYTHON[0])
     serve = next(block for block in BASH if block.startswith("statecast serve"))
     curl = next(block for block in BASH if block.startswith("curl"))
-    assert serve.split() == ["statecast", "serve", "planner:Planner", "--host", "0.0.0.0", "--port", "8000", "--workers", "4"]
+    assert serve.split() == [
+        "statecast",
+        "serve",
+        "planner:Planner",
+        "--host",
+        "0.0.0.0",
+        "--port",
+        "8000",
+        "--workers",
+        "4",
+    ]
     with spawn("serve", "planner:Planner", cwd=tmp_path) as process:
         command = curl.replace("127.0.0.1:8000", f"127.0.0.1:{process.port}").replace("curl", "curl -s -m 30", 1)
         answer = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=40).stdout
