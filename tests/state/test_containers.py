@@ -595,6 +595,20 @@ def test_a_container_that_left_its_document_may_enter_another() -> None:
     assert two.paths() == [("add", "/rows/0/n/2")]
 
 
+def test_what_left_for_another_document_is_no_business_of_its_first_one() -> None:
+    one, two = Consumer({"rows": [{"n": 1}, {"n": 2}]}), Consumer({"rows": []})
+    row = one.value["rows"][0]
+    row["n"] = 3
+    one.value["rows"].pop(0)
+    two.value["rows"].append(row)
+    two.take()
+    row["n"] = 4
+    one.take()
+    assert two.ops() == [{"op": "replace", "path": "/rows/0/n", "value": 4}]
+    one.value["other"] = one.value["rows"].pop()
+    assert one.take() is not None
+
+
 def test_a_container_of_a_document_that_is_gone_may_enter_another() -> None:
     row = Document({"rows": [{"n": 1}]}).value["rows"][0]
     consumer = Consumer({"rows": []})

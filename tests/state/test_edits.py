@@ -446,3 +446,17 @@ def test_a_shuffled_table_is_quick_and_never_longer_than_the_state() -> None:
     taken = consumer.take()
     assert isinstance(taken, (Delta, Snapshot))
     assert text(consumer.state) == text(plain(consumer.value))
+
+
+@pytest.mark.parametrize("at", [1, 4, 6, 9])
+def test_an_item_is_found_wherever_earlier_edits_have_moved_it(at: int) -> None:
+    consumer = Consumer({"rows": rows(10)})
+    state = consumer.value["rows"]
+    items = list(state)
+    for edit in (lambda: state.insert(at, "new"), lambda: state.pop(at - 1), lambda: state.insert(at, ["new"])):
+        edit()
+        consumer.take()
+        for item in items:
+            item["name"] = f"{len(state)} {consumer.changes}"
+            place = next((index for index, one in enumerate(state) if one is item), None)
+            assert consumer.paths() == ([] if place is None else [("replace", f"/rows/{place}/name")])

@@ -341,6 +341,28 @@ def test_a_change_during_a_comparison_is_not_lost() -> None:
     assert consumer.take() is None
 
 
+def test_a_change_while_a_computed_field_is_computed_is_not_lost() -> None:
+    late: list[Callable[[], None]] = []
+
+    class Counted(State):
+        items: list[int] = []
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def total(self) -> int:
+            found = len(self.items)
+            if late:
+                late.pop()()
+            return found
+
+    consumer = Consumer(Counted())
+    consumer.value.items.append(1)
+    late.append(lambda: consumer.value.items.append(2))
+    consumer.take()
+    assert consumer.take() is None
+    assert consumer.state == {"items": [1, 2], "total": 2}
+
+
 def test_two_threads_that_adopt_one_container_agree_on_its_document() -> None:
     for _ in range(30):
         documents: list[Document[Any]] = [Document({}), Document({})]
