@@ -460,3 +460,19 @@ def test_an_item_is_found_wherever_earlier_edits_have_moved_it(at: int) -> None:
             item["name"] = f"{len(state)} {consumer.changes}"
             place = next((index for index, one in enumerate(state) if one is item), None)
             assert consumer.paths() == ([] if place is None else [("replace", f"/rows/{place}/name")])
+
+
+def test_an_item_that_stood_twice_is_found_where_it_still_stands() -> None:
+    consumer = Consumer({"d": {}, "l": [0, 0, 0]})
+    row = consumer.value["d"].setdefault("a", {"n": 1})
+    consumer.value["d"]["b"] = row
+    del consumer.value["d"]["b"]
+    consumer.take()
+    row["n"] = 2
+    assert consumer.paths() == [("replace", "/d/a/n")]
+    consumer.value["l"][0] = consumer.value["l"][2] = row
+    del consumer.value["d"]["a"]
+    consumer.value["l"][2] = 0
+    consumer.take()
+    row["n"] = 3
+    assert consumer.paths() == [("replace", "/l/0/n")]
