@@ -476,3 +476,15 @@ def test_an_item_that_stood_twice_is_found_where_it_still_stands() -> None:
     consumer.take()
     row["n"] = 3
     assert consumer.paths() == [("replace", "/l/0/n")]
+
+
+def test_a_dirty_item_inside_a_new_container_that_looks_like_the_old_one() -> None:
+    consumer = Consumer({"rows": [{"x": {"n": 1}}, {"x": {"n": 2}}]})
+    item = consumer.value["rows"][1]["x"]
+    item["n"] = 3
+    consumer.value["rows"] = [{"x": {"n": 1}}, {"x": item}]
+    assert consumer.paths() == [("replace", "/rows/1/x/n")]
+    item["n"] = 4
+    consumer.value["rows"][1] = {"x": item}
+    consumer.value["rows"].insert(0, 0)
+    consumer.take()

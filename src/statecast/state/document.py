@@ -9,18 +9,18 @@ from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from ..errors import StateError
-from .edits import Changes, diff, only_path
+from .edits import Changes, diff, leaf, only_path
 from .intake import Intake
 from .mutations import readopt
 from .notices import Notices
 from .opaque import Opaque, text_of
-from .pointer import escape, refused, split
+from .pointer import refused, split
 from .positions import find, locate
 from .schema import StateType
 from .shadow import Shadow
 from .taken import Delta, Snapshot
 from .tracker import MISSING, PLAIN, Node, Tracker
-from .values import ATOMS, decode, encode, jsonable, same
+from .values import decode, encode, jsonable, same
 
 __all__ = ["Document"]
 
@@ -146,7 +146,7 @@ class Document(Generic[T]):
             yield
         except BaseException:
             with tracker.lock:
-                self._undo(start)
+                tracker.undo(start)
             raise
         finally:
             with tracker.lock:
@@ -206,23 +206,14 @@ class Document(Generic[T]):
             return self._ask_and_settle(delta, compare)[1]
 
     def _take_leaf(self, node: Node, path: str) -> Delta | None:
-        """The most frequent edit of all, one plain value replaced by another, by a short way. `None`: it is something else."""
-        record = node._old
-        if len(record) != 1 or isinstance(node, list):
-            return None
-        ((key, old),) = record.items()
-        new = node._raw().get(key)
-        name = key if node._names is None else node._names.get(key)
-        if name is None or type(new) is not type(old) or type(new) not in ATOMS or new == old:
-            return None
-        path = f"{path}/{escape(name)}"
-        ops = [{"op": "replace", "path": path, "value": new}]
-        text = encode(ops)
-        if len(text) >= FLOOR or refused(path):
+        """The most frequent edit of all by a short way; `None`: it is something else."""
+        op = leaf(node, path)
+        text = b"" if op is None else encode([op])
+        if op is None or len(text) >= FLOOR:
             return None
         if self._size is not None:
             self._size += len(text)
-        return Delta(ops, text)
+        return Delta([op], text)
 
     def _ask_and_settle(self, delta: bool, compare: bool) -> tuple[bool, Delta | Snapshot | None]:
         tracker = self._tracker
@@ -267,7 +258,7 @@ class Document(Generic[T]):
             for entry in (*looked_at, *tracker.entered):
                 entry.sent = entry.text
             tracker.entered = []
-            self._drop_unused()
+            tracker.drop_unused(self._root_entry)
         self._fresh = False
         self._usual = self._shadow is None
         self._baseline = self._old_root = MISSING
@@ -393,12 +384,6 @@ class Document(Generic[T]):
         tracker.set_root(value)
         self._root_entry = None if isinstance(value, Node) or type(value) in PLAIN else tracker.opaque.get(id(value))
 
-    def _undo(self, start: int) -> None:
-        log = self._tracker.log or []
-        while len(log) > start:
-            undo, *arguments = log.pop()
-            undo(*arguments)
-
     def _derive(self, model: Node) -> dict[str, Any]:
         try:
             return model._derive()
@@ -410,11 +395,3 @@ class Document(Generic[T]):
             return text_of(entry.value, entry.text)
         except StateError as error:
             raise StateError(error.reason, locate(entry) + error.pointer) from error.__cause__
-
-    def _drop_unused(self) -> None:
-        tracker = self._tracker
-        unused = [
-            key for key, entry in tracker.opaque.items() if entry is not self._root_entry and not entry.hangs(tracker)
-        ]
-        for key in unused:
-            del tracker.opaque[key]

@@ -13,12 +13,13 @@ from jsonpatch import JsonPatch
 from . import pointer
 from .images import Images, old_items, old_members, weight
 from .opaque import Opaque
+from .parents import living_parents, simplify
 from .scripts import Step, script
 from .splices import LENGTH, Hunk, hunks_of
-from .tracker import MISSING, Node, Tracker, living_parents, simplify
-from .values import encode, same
+from .tracker import MISSING, Node, Tracker
+from .values import ATOMS, encode, same
 
-__all__ = ["Changes", "diff", "only_path"]
+__all__ = ["Changes", "diff", "leaf", "only_path"]
 
 DIFFED = 64 * 1024
 """Bytes of JSON up to which two whole plain values are compared."""
@@ -246,6 +247,20 @@ class Changes(Images):
                 self.ops[start:] = whole
                 return True
         return False
+
+
+def leaf(node: Node, path: str) -> dict[str, Any] | None:
+    """The operation if all that happened to `node` is that one member, a plain value, gave way to another; else `None`."""
+    record = node._old
+    if len(record) != 1 or isinstance(node, list):
+        return None
+    ((key, old),) = record.items()
+    new = node._raw().get(key)
+    name = key if node._names is None else node._names.get(key)
+    if name is None or type(new) is not type(old) or type(new) not in ATOMS or new == old:
+        return None
+    path = f"{path}/{pointer.escape(name)}"
+    return None if pointer.refused(path) else {"op": "replace", "path": path, "value": new}
 
 
 def alike(old: Node, new: Node) -> bool:

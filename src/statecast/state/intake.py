@@ -10,8 +10,9 @@ from typing import Any
 from ..errors import StateError
 from . import pointer
 from .opaque import Opaque, text_of
+from .parents import attach, living_parents
 from .positions import ancestors, connected, depth_of, height_of, locate
-from .tracker import LOOSE, Node, Spec, Tracker, acquire, attach, living_parents, tracker_of
+from .tracker import LOOSE, Node, Spec, Tracker, acquire, tracker_of
 from .values import (
     ATOMS,
     DEPTH,

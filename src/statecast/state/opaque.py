@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from .tracker import MISSING, Node, Tracker, living_parents
+from .parents import living_parents
+from .tracker import MISSING, Node, Tracker
 from .values import decode, encode, jsonable
 
 __all__ = ["Opaque", "text_of"]

@@ -6,7 +6,8 @@ from typing import Any
 
 from . import pointer
 from .opaque import Opaque
-from .tracker import Node, Tracker, living_parents, tracker_of
+from .parents import living_parents
+from .tracker import Node, Tracker, tracker_of
 
 __all__ = ["ancestors", "connected", "depth_of", "find", "hangs_in", "height_of", "locate"]
 

@@ -16,8 +16,8 @@ from pydantic_core import SchemaValidator
 
 from ..errors import StateError
 from .nodes import MAPPINGS, SCALARS, Schema, Schemas, choices, is_authors_function, positions, type_key
+from .parents import living_parents
 from .readers import Reader, validator
-from .tracker import living_parents
 
 __all__ = ["Specs"]
 
