@@ -6,6 +6,7 @@ import decimal
 import enum
 import json
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 import pytest
@@ -177,6 +178,8 @@ DEFAULTS = [
     (None, None),
     (int | None, None),
     (Trip | None, None),
+    (Mapping[str, int], {}),
+    (Sequence[int], []),
     (TypedDict("Loose", {"a": NotRequired[int]}), {}),
     (Plain, Plain()),
     (Point, Point()),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import operator
 import re
 import types
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -160,6 +162,8 @@ class StateType:
                 return annotation()
             if is_typeddict(factory):
                 return self.validate({})
+            if inspect.isabstract(factory):
+                return self.validate({} if issubclass(factory, Mapping) else [])
             if isinstance(factory, type) and annotation is not type(None):
                 return self._adapter.validate_python(factory())
             if self.accepts_null:
