@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, computed_field, model_validator
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from statecast.state import ReadOnly, State, StateType
 
@@ -120,7 +120,9 @@ def with_evil(shape: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
 
 leaf = with_evil(st.fixed_dictionaries({}, optional={"n": st.integers(0, 3), "only_here": st.integers(0, 3)}))
 pet = with_evil(
-    st.one_of(st.just({"kind": "cat"}), st.just({"kind": "dog"}), st.fixed_dictionaries({"kind": st.just("dog"), "cat": leaf}))
+    st.one_of(
+        st.just({"kind": "cat"}), st.just({"kind": "dog"}), st.fixed_dictionaries({"kind": st.just("dog"), "cat": leaf})
+    )
 )
 leaf_list = st.lists(leaf, max_size=2)
 leaf_dict = st.dictionaries(st.sampled_from(["a", "owner", "theRole"]), leaf, max_size=2)
