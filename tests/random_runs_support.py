@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,10 +163,8 @@ class Player:
 
     async def play(self, author: Author, program: Program) -> None:
         for name, *arguments in program:
-            try:
+            with suppress(SequenceError, StateError):  # as a careful author would
                 await getattr(self, name)(author, *arguments)
-            except (SequenceError, StateError):
-                pass  # as a careful author would
 
     # State
 
