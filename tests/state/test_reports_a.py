@@ -30,7 +30,7 @@ def all_appliers_agree() -> Any:
     yield
     for before, ops, after in PATCHES:
         assert text(strict_patch.apply(before, ops)) == text(after)
-    if PATCHES and not any(text(before) != json.dumps(before, sort_keys=True) for before, _, _ in PATCHES):
+    if PATCHES:
         for answer, (_, ops, after) in zip(
             apply_patches([(one, two) for one, two, _ in PATCHES]), PATCHES, strict=True
         ):

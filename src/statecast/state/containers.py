@@ -8,6 +8,8 @@ from what a reader may expect:
 * What is assigned is taken over: a plain dict or list becomes a tracked one, and the original is not the state.
 * `sort` and `remove` call keys and comparisons before they change anything, on a copy, and start again if another thread
   changed the list meanwhile.
+* What C code or a call on the class writes past the methods cannot be noticed: `heapq` on a tracked list,
+  `dict.__setitem__(state, ...)`, `list.append(state.rows, ...)`. Debug mode finds it, and `Document.touch` tells of it.
 """
 
 from __future__ import annotations

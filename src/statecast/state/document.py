@@ -74,6 +74,7 @@ class Document(Generic[T]):
         self._usual = False
         self._touched: dict[int, Any] = {}
         self._shadow = Shadow(self._baseline) if debug else None
+        self._written_past = False
         if self._shadow is not None:
             self._tracker.original = self._shadow.keep
         self._replace(value)
@@ -168,6 +169,9 @@ class Document(Generic[T]):
         tracker = self._tracker
         if self._shadow is not None:
             self._shadow.check_originals()
+            if self._written_past:
+                self._written_past = False  # Not under the lock: code of authors may run.
+                readopt(self._root)
         if tracker.large is not None:
             self._notices.large(*tracker.large)
             tracker.large = None
@@ -351,8 +355,7 @@ class Document(Generic[T]):
         wrong = shadow.wrong(taken, changes.plain(self._root))
         if wrong is not None:
             logger.error("the consumer's copy of the state would differ, a snapshot is sent: %s", wrong)
-            if isinstance(self._root, Node):
-                readopt(self._root)
+            self._written_past = isinstance(self._root, Node)
             taken = self._snapshot(changes, wrong)
             shadow.value = decode(taken.json)
         return taken
