@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import ag_ui.core
 import pytest
@@ -86,9 +86,10 @@ def test_every_event_fits_the_schema_of_the_client_that_asked(all_played: list[A
 
 
 @pytest.mark.last
-def test_every_event_that_any_test_sent_fits(sent_frames: dict[bytes, list[bytes]]) -> None:
+def test_every_event_that_any_test_sent_fits(sent_frames: BinaryIO) -> None:
     """Not only those of the scenarios: all that runs have sent in this process so far."""
-    frames = [frame for same in sent_frames.values() for frame in same if frame.startswith(b'data: {"')]
+    sent_frames.seek(0)
+    frames = [frame for frame in sent_frames.read().split(b"\n\n") if frame.startswith(b"data: ")]
     if not frames:
         pytest.skip("no other test was run")
     events = [json.loads(frame[6:]) for frame in frames]
