@@ -339,6 +339,17 @@ class Process(Server):
         self._lines = lines
         self._reader = reader
 
+    def connect(self, timeout: float = 10.0, **options: Any) -> Connection:
+        """A connection. The first worker says that it has started a moment before it listens."""
+        began = monotonic()
+        while True:
+            try:
+                return super().connect(timeout, **options)
+            except ConnectionRefusedError:
+                if monotonic() - began > 10 or self.process.poll() is not None:
+                    raise
+                sleep(0.02)
+
     @property
     def output(self) -> str:
         """What it wrote so far, to either stream."""
@@ -366,6 +377,8 @@ def spawn(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # A group of its own, so that its workers can be ended with it.
+        start_new_session=True,
     )
     lines: list[str] = []
     ports: list[int] = []
@@ -386,8 +399,8 @@ def spawn(
             raise RuntimeError("it did not start: " + "".join(lines))
         yield Process(ports[0], process, lines, reader)
     finally:
-        if process.poll() is None:
-            process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)
         reader.join(5)
         if process.stdout is not None:
