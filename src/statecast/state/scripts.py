@@ -134,7 +134,27 @@ def _count(anchors: list[Pair], old: int, new: int) -> int:
 
 def common(ones: list[Any], twos: list[Any]) -> list[Pair]:
     """A long common subsequence: pairs of places at which both lists have equal items."""
-    return _exact(ones, twos) if len(ones) * len(twos) <= SMALL else _unique(ones, twos)
+    if len(ones) * len(twos) <= SMALL:
+        return _exact(ones, twos)
+    if len(ones) >= len(twos):
+        within = _within(twos, ones)
+        return _unique(ones, twos) if within is None else list(zip(within, range(len(twos)), strict=True))
+    within = _within(ones, twos)
+    return _unique(ones, twos) if within is None else list(zip(range(len(ones)), within, strict=True))
+
+
+def _within(few: list[Any], many: list[Any]) -> list[int] | None:
+    """Where the items of `few` stand in `many` if they all do, in the same order, as after a filter; else `None`."""
+    found = []
+    at = iter(range(len(many)))
+    for item in few:
+        for place in at:
+            if many[place] == item:
+                found.append(place)
+                break
+        else:
+            return None
+    return found
 
 
 def identity(item: Any) -> Any:
