@@ -18,11 +18,12 @@ JSON = st.recursive(
 )
 TOKENS = st.sampled_from(["a", "b", "0", "1", "2", "-", "", "x~1y", "~0", "01", "é"])
 PATHS = st.lists(TOKENS, max_size=4).map(lambda tokens: "".join(f"/{token}" for token in tokens))
+WITH_VALUE, WITH_FROM = st.sampled_from(["add", "replace", "test"]), st.sampled_from(["move", "copy"])
 OPS = st.one_of(
-    st.builds(lambda op, path, value: {"op": op, "path": path, "value": value}, st.sampled_from(["add", "replace", "test"]), PATHS, JSON),
+    st.builds(lambda op, path, value: {"op": op, "path": path, "value": value}, WITH_VALUE, PATHS, JSON),
     st.builds(lambda path: {"op": "remove", "path": path}, PATHS),
-    st.builds(lambda op, path, source: {"op": op, "path": path, "from": source}, st.sampled_from(["move", "copy"]), PATHS, PATHS),
-)  # fmt: skip
+    st.builds(lambda op, path, source: {"op": op, "path": path, "from": source}, WITH_FROM, PATHS, PATHS),
+)
 
 
 def reference(document: Any, ops: list[dict[str, Any]]) -> Any:
