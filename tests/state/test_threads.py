@@ -363,6 +363,28 @@ def test_a_change_while_a_computed_field_is_computed_is_not_lost() -> None:
     assert consumer.state == {"items": [1, 2], "total": 2}
 
 
+def test_a_container_that_enters_another_document_while_it_is_prepared_is_refused_here() -> None:
+    one, two = Consumer({"l": []}), Consumer({})
+    row = TrackedList([{"n": 1}])
+
+    @dataclasses.dataclass
+    class Thief:
+        x: int = 0
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "x" and not two.value:
+                two.value["row"] = row
+            return object.__getattribute__(self, name)
+
+    with pytest.raises(StateError, match="another document"):
+        one.value["l"].extend([row, Thief()])
+    assert one.value == {"l": []}
+    two.take()
+    row[0]["n"] = 2
+    assert two.paths() == [("replace", "/row/0/n")]
+    assert one.take() is None
+
+
 def test_two_threads_that_adopt_one_container_agree_on_its_document() -> None:
     for _ in range(30):
         documents: list[Document[Any]] = [Document({}), Document({})]

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from state_support import Consumer, plain, text
 from statecast import StateError
-from statecast.state import Delta, Document, TrackedDict, TrackedList, encode_json
+from statecast.state import Delta, Document, State, TrackedDict, TrackedList, encode_json
 
 
 class Color(enum.Enum):
@@ -68,6 +68,10 @@ class Frozen:
 @pydantic_dataclass
 class Checked:
     when: date = date(2026, 1, 2)
+
+
+class Numbered(State):
+    id: int = 0
 
 
 Pair = namedtuple("Pair", "one two")
@@ -338,6 +342,8 @@ def test_a_large_integer_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> 
         lambda state: state["list"].extend([1, 2**53]),
         lambda state: state["list"].__setitem__(0, 2**53),
         lambda state: state.__setitem__("x", [[2**53]]),
+        lambda state: state.__setitem__("x", TrackedList([TrackedDict(id=2**53)])),
+        lambda state: state.__setitem__("x", Numbered(id=2**53)),
     ],
 )
 def test_a_large_integer_is_seen_wherever_it_enters(edit: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -304,7 +304,10 @@ class Intake:
                 one._sent = None
                 self._models.append(one)
             for key, member in list(one._members()):
-                if is_foreign(member):
+                if type(member) is int:
+                    if not -SAFE <= member <= SAFE:
+                        self.tracker.large = one, key
+                elif is_foreign(member):
                     self._take_foreign(member)
                     self._links.append((member, one, key))
 

@@ -309,6 +309,8 @@ class Tracker:
 class _Loose(Tracker):
     __slots__ = ()
 
+    large = property(lambda self: None, lambda self, value: None)
+
     def begin(self, node: Node, record: Any) -> Any:
         return record
 
