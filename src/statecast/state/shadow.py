@@ -37,7 +37,8 @@ class Shadow:
 
     def keep(self, original: Any, node: Node) -> None:
         """Watches a plain dict or list that was taken over as `node`: it is not the state."""
-        self._originals.append((original, original.copy(), weakref.ref(node)))
+        copied = dict(original) if isinstance(original, dict) else list(original)
+        self._originals.append((original, copied, weakref.ref(node)))
 
     def check_originals(self) -> None:
         """Logs an error for every original that was changed since it was taken over, once, and watches it no more."""
