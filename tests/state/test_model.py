@@ -131,7 +131,7 @@ def test_a_number_that_is_not_finite_is_refused() -> None:
         values: list[float] = []
         free: Any = None
 
-    reading = Consumer(Reading()).value
+    reading = Consumer(Reading(value=0.0)).value
     for change in (
         lambda: setattr(reading, "value", float("nan")),
         lambda: setattr(reading, "value", "inf"),
@@ -993,6 +993,33 @@ def test_a_document_does_not_see_what_validators_have_not_accepted() -> None:
     documents.clear()
     consumer.document.resync()
     assert consumer.sent() == {"n": 0, "rows": [], "twice": 0}
+
+
+def test_a_validator_may_edit_in_place_and_the_document_still_waits() -> None:
+    taken = []
+
+    class Made(State):
+        n: int = 0
+        log: list[str] = []
+        _document: Any = None
+
+        @model_validator(mode="after")
+        def note(self) -> Made:
+            if self._document is not None and self.n == 6 and not self.log:
+                self.log.append("six")
+                taken.append(self._document.take())
+                raise ValueError("not six")
+            return self
+
+    consumer = Consumer(Made())
+    consumer.value._document = consumer.document
+    with pytest.raises(ValidationError):
+        consumer.value.n = 6
+    assert len(taken) == 1
+    assert "/n" not in str(taken[0])
+    consumer.value._document = None
+    consumer.document.resync()
+    assert consumer.sent()["n"] == 0
 
 
 def test_threads_may_assign_and_edit_a_judged_model() -> None:

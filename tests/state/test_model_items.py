@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -21,7 +22,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from model_support import Consumer
 from statecast.errors import StateError
-from statecast.state import Document, State, TrackedDict, TrackedList
+from statecast.state import Document, State, StateType, TrackedDict, TrackedList
 
 Nested = TypeAliasType("Nested", "list[int | Nested]")
 
@@ -54,6 +55,12 @@ def even(values: list[int]) -> list[int]:
     return values
 
 
+def first_is_least(value: Any) -> Any:
+    if value["cells"] and value["id"] > min(value["cells"]):
+        raise ValueError("a cell is below the id")
+    return value
+
+
 class Typed(State):
     numbers: list[int] = []
     grid: list[list[int]] = []
@@ -66,6 +73,7 @@ class Typed(State):
     row: Row = {"id": 0, "cells": []}
     rows: list[Row] = []
     open: Open = {}
+    guarded: Annotated[Row, AfterValidator(first_is_least)] = {"id": 0, "cells": []}
     nested: Nested = []
     sequence: Sequence[int] = []
     mapping: Mapping[str, int] = {}
@@ -110,6 +118,8 @@ def edits() -> list[tuple[Callable[[Typed], Any], Any]]:
         (lambda m: m.rows.append({"id": 1}), {}),
         (lambda m: m.rows[0].__setitem__("cells", ["x"]), {"rows": [{"id": 1, "cells": []}]}),
         (lambda m: m.rows[0]["cells"].append("x"), {"rows": [{"id": 1, "cells": []}]}),
+        (lambda m: m.guarded.__setitem__("id", 5), {"guarded": {"id": 1, "cells": [3]}}),
+        (lambda m: m.guarded["cells"].append(0), {"guarded": {"id": 1, "cells": [3]}}),
         (lambda m: m.open.__setitem__("n", "x"), {}),
         (lambda m: m.nested.append("x"), {}),
         (lambda m: m.nested[0].append("x"), {"nested": [[1]]}),
@@ -303,6 +313,96 @@ def test_a_field_validator_judges_edits_inside_the_field() -> None:
         consumer.value.rows.append([6])
     consumer.value.rows[0].append(5)
     assert consumer.sent() == {"rows": [[5, 5]]}
+
+
+def test_a_field_validator_that_knows_the_other_fields_judges_edits_too() -> None:
+    class Made(State):
+        limit: int = 2
+        rows: list[list[int]] = []
+
+        @field_validator("rows")
+        @classmethod
+        def short(cls, value: list[list[int]], info: Any) -> list[list[int]]:
+            if sum(map(len, value)) > info.data["limit"]:
+                raise ValueError("too many")
+            return value
+
+    consumer = Consumer(Made(rows=[[1]]))
+    with pytest.raises(ValidationError, match="too many"):
+        consumer.value.rows.append([2, 3])
+    with pytest.raises(ValidationError, match="too many"):
+        consumer.value.rows[0].extend([2, 3])
+    consumer.value.limit = 3
+    consumer.value.rows[0].extend([2, 3])
+    assert consumer.sent() == {"limit": 3, "rows": [[1, 2, 3]]}
+
+
+def test_an_item_validator_that_knows_the_other_fields() -> None:
+    def below(value: int, info: ValidationInfo) -> int:
+        if value > info.data["limit"]:
+            raise ValueError("above the limit")
+        return value
+
+    def titled(value: Stop, info: ValidationInfo) -> Stop:
+        if len(value.title) > info.data["limit"]:
+            raise ValueError(value.title)
+        return value
+
+    class Record(TypedDict):
+        limit: int
+        n: Annotated[int, AfterValidator(below)]
+
+    class Made(State):
+        limit: int = 2
+        numbers: list[Annotated[int, AfterValidator(below)]] = []
+        by: dict[str, list[Annotated[int, AfterValidator(below)]]] = {}
+        record: Record = {"limit": 2, "n": 1}
+        stop: Annotated[Stop, AfterValidator(titled)] = Stop()
+
+    consumer = Consumer(Made(by={"a": []}))
+    for edit in (
+        lambda: consumer.value.numbers.append(3),
+        lambda: consumer.value.by["a"].append(3),
+        lambda: consumer.value.record.update(n=3),
+        lambda: consumer.value.record.update(limit=0),
+        lambda: setattr(consumer.value, "stop", Stop(title="above the limit")),
+    ):
+        with pytest.raises(ValidationError, match="above the limit"):
+            edit()
+    with pytest.raises(StateError, match="read back as something else"):
+        consumer.value.numbers.append("1")  # type: ignore[arg-type]
+    consumer.value.limit = 3
+    consumer.value.numbers.append(3)
+    consumer.value.by["a"].append(3)
+    consumer.value.record.update(limit=5, n=4)
+    with pytest.raises(StateError, match="read back as something else"):
+        consumer.value.record["n"] = "2"  # type: ignore[typeddict-item]
+    assert consumer.sent()["record"] == {"limit": 5, "n": 4}
+
+
+def test_any_json_in_a_judged_model_is_judged() -> None:
+    class Made(State):
+        free: Any = None
+
+        @model_validator(mode="after")
+        def small(self) -> Made:
+            if len(str(self.free)) > 20:
+                raise ValueError("too large")
+            return self
+
+    consumer = Consumer(Made(free={"a": [1]}))
+    with pytest.raises(ValidationError, match="too large"):
+        consumer.value.free["a"].extend(range(20))
+    with pytest.raises(ValidationError, match="too large"):
+        consumer.value.free["b"] = "x" * 20
+    consumer.value.free["a"].append(2)
+    assert consumer.sent() == {"free": {"a": [1, 2]}}
+
+
+def test_a_root_that_needs_no_reading_is_taken_itself() -> None:
+    for kind in (dict, dict[str, Any], list[Any], Any):
+        value: Any = [1] if kind == list[Any] else {"a": {}}
+        assert StateType(kind).accept(value)[0] is value
 
 
 def test_strict_models_do_not_convert_items() -> None:

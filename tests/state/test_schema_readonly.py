@@ -1,9 +1,12 @@
 """`ReadOnly`: fields that the server owns, and where their values come from."""
 
+from __future__ import annotations
+
+import dataclasses
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 from typing_extensions import TypeAliasType, TypedDict
 
 from statecast.state import ReadOnly, State, StateType
@@ -82,6 +85,45 @@ def test_a_mark_that_would_do_nothing_is_refused(annotation: Any) -> None:
         StateType(annotation)
     with pytest.raises(TypeError, match="ReadOnly marks a field"):
         StateType(TypedDict("Made", {"f": annotation}))
+
+
+def test_marks_and_secrets_in_types_of_a_local_scope_are_found() -> None:
+    class Local(State):
+        n: int = 0
+
+    class Record(TypedDict):
+        local: Local
+        owner: Annotated[str, ReadOnly]
+
+    class Wrong(TypedDict):
+        local: Local
+        owners: list[Annotated[str, ReadOnly]]
+
+    class Leaky(TypedDict):
+        local: Local
+        codes: list[SecretStr]
+
+    @dataclasses.dataclass
+    class Data:
+        local: Local
+        owner: Annotated[str, ReadOnly] | None = "server"
+
+    class Made(State):
+        record: Record
+        data: Data
+
+    kind = StateType(Made)
+    forged = {"record": {"local": {}, "owner": "evil"}, "data": {"local": {}, "owner": "evil"}}
+    assert kind.strip(forged) == {"record": {"local": {}}, "data": {"local": {}}}
+    with pytest.raises(TypeError, match="ReadOnly marks a field"):
+
+        class Refused(State):
+            wrong: Wrong
+
+    with pytest.raises(TypeError, match="holds a secret"):
+
+        class Refused2(State):
+            leaky: Leaky
 
 
 def test_the_schema_says_that_it_is_read_only() -> None:

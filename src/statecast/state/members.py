@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from .nodes import Schema, Schemas
-from .readonly import is_read_only
+from .nodes import MAPPINGS, Schema, Schemas, children, choices
+from .readonly import is_mark, is_read_only
 
 __all__ = ["Member", "fields_node", "hints", "members"]
 
@@ -61,6 +61,7 @@ def members(schemas: Schemas, schema: Schema) -> Iterator[Member]:
     for name, field in named:
         reads, path = _reads(name, field.get("validation_alias"), by_alias, by_name)
         kept = field.get("init", True)
+        owned = name in marked or shows_mark(schemas, field["schema"], name)
         excluded = field.get("serialization_exclude", False) or field.get("init_only", False)
         yield Member(
             name=name,
@@ -68,8 +69,8 @@ def members(schemas: Schemas, schema: Schema) -> Iterator[Member]:
             reads=reads,
             path=path,
             written=not excluded,
-            read=kept and not field.get("serialization_exclude", False) and name not in marked,
-            read_only=name in marked,
+            read=kept and not field.get("serialization_exclude", False) and not owned,
+            read_only=owned,
             required=kept and _required(schemas, schema["type"], field, node),
             schema=field["schema"],
         )
@@ -115,13 +116,45 @@ def _required(schemas: Schemas, kind: str, field: Schema, node: Schema) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def hints(cls: type) -> dict[str, Any]:
-    """The annotations of the fields of a model, a dataclass or a TypedDict, with what `Annotated` adds."""
+    """The annotations of the fields of a model, a dataclass or a TypedDict, with what `Annotated` adds.
+
+    None for a dataclass or a TypedDict whose annotations name what only their own scope knows, as pydantic did.
+    """
     fields = getattr(cls, "__pydantic_fields__", None)
     if fields is not None:
         return {name: Annotated[(field.annotation, *(field.metadata or [None]))] for name, field in fields.items()}
-    return typing.get_type_hints(typing.get_origin(cls) or cls, include_extras=True)
+    try:
+        return typing.get_type_hints(typing.get_origin(cls) or cls, include_extras=True)
+    except NameError:
+        return {}
 
 
 def read_only_names(cls: type | None) -> frozenset[str]:
-    """The names of the fields of `cls` that are marked `ReadOnly`."""
+    """The names of the fields of `cls` whose annotations are marked `ReadOnly`."""
     return frozenset() if cls is None else frozenset(name for name, hint in hints(cls).items() if is_read_only(hint))
+
+
+def shows_mark(schemas: Schemas, schema: Schema, place: str, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether pydantic saw the mark on a value of this node.
+
+    Raises:
+        TypeError: it stands inside a container, where no field is.
+    """
+    chain = list(schemas.chain(schema))
+    if any(map(_carries_mark, chain)):
+        return True
+    if id(chain[-1]) in seen:
+        return False
+    seen |= {id(chain[-1])}
+    if any(shows_mark(schemas, one, place, seen) for one in choices(chain[-1])):
+        return True
+    if chain[-1]["type"] in ("list", "set", "frozenset", "tuple", "deque", *MAPPINGS):
+        for child in children(chain[-1]):
+            if shows_mark(schemas, child, place, seen):
+                raise TypeError(f"ReadOnly marks a field: it cannot stand inside the type of {place}")
+    return False
+
+
+def _carries_mark(node: Schema) -> bool:
+    functions = (node.get("metadata") or {}).get("pydantic_js_annotation_functions", ())
+    return any(is_mark(getattr(function, "__self__", None)) for function in functions)

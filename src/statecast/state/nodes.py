@@ -111,12 +111,16 @@ class Schemas:
 
         def search(node: Schema) -> bool:
             node = self.follow(node)
-            if id(node) in seen or self.unwrap(node)["type"] in ("model", "dataclass"):
+            if id(node) in seen:
                 return False
             seen.add(id(node))
-            if is_authors_function(node) and (not informed or node["function"]["type"] == "with-info"):
+            chain = list(self.chain(node))
+            if informed and any(is_authors_function(one) and one["function"]["type"] == "with-info" for one in chain):
                 return True
-            return any(map(search, children(node)))
+            # The other fields that a function inside of one of these is told of are those beside it.
+            if chain[-1]["type"] in (("model", "dataclass", "typed-dict") if informed else ("model", "dataclass")):
+                return False
+            return (not informed and is_authors_function(node)) or any(map(search, children(node)))
 
         return search(schema)
 

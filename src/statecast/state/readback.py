@@ -14,6 +14,7 @@ from .nodes import MAPPINGS, Schema, Schemas, children, choices, positions
 
 __all__ = ["check_no_cached_property", "check_reads_back", "check_secrets", "reads_infinities"]
 
+SECRET = "{} holds a secret, and clients see the state: mark it Field(exclude=True, default=…)"
 _UNREADABLE = {
     "callable": "a callable is not JSON",
     "is-instance": "pydantic does not know how to read it from JSON",
@@ -35,7 +36,13 @@ def check_reads_back(schemas: Schemas, name: str) -> None:
 def check_secrets(annotation: Any, place: str) -> None:
     """Raises TypeError if a secret type stands anywhere in the annotation."""
     if _holds_secret(annotation):
-        raise TypeError(f"{place} holds a secret, and clients see the state: mark it Field(exclude=True, default=…)")
+        raise TypeError(SECRET.format(place))
+
+
+def _is_secret(node: Schema) -> bool:
+    function = (node.get("serialization") or {}).get("function")
+    name = getattr(function, "__name__", "")
+    return "secret" in name and (getattr(function, "__module__", None) or "").startswith("pydantic.")
 
 
 def _holds_secret(annotation: Any) -> bool:
@@ -56,6 +63,8 @@ class _Check:
         self._config: dict[str, Any] = {}
 
     def node(self, schema: Schema, place: str) -> None:
+        if any(map(_is_secret, self._schemas.chain(schema))):
+            raise TypeError(SECRET.format(place))
         if self._schemas.has_custom_json(schema):
             return
         schema = self._schemas.unwrap(schema)

@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
-__all__ = ["ReadOnly", "is_read_only"]
+__all__ = ["ReadOnly", "is_mark", "is_read_only"]
 
 
 class ReadOnly:
@@ -31,7 +31,8 @@ class ReadOnly:
         return result
 
 
-def _is_mark(item: Any) -> bool:
+def is_mark(item: Any) -> bool:
+    """Whether this, out of what `Annotated` adds, is the mark."""
     return item is ReadOnly or isinstance(item, ReadOnly)
 
 
@@ -47,8 +48,8 @@ def is_read_only(annotation: Any) -> bool:
     if isinstance(origin, TypeAliasType):
         return is_read_only(origin.__value__)
     if origin is Annotated:
-        return any(_is_mark(item) for item in args[1:]) or is_read_only(args[0])
-    found = [is_read_only(arg) for arg in args if not _is_mark(arg)] if args else []
+        return any(is_mark(item) for item in args[1:]) or is_read_only(args[0])
+    found = [is_read_only(arg) for arg in args if not is_mark(arg)] if args else []
     if not any(found):
         return False
     if origin in (Union, types.UnionType, Required, NotRequired):

@@ -17,7 +17,7 @@ from pydantic_core import SchemaValidator
 from ..errors import StateError
 from .nodes import MAPPINGS, SCALARS, Schema, Schemas, choices, is_authors_function, positions, type_key
 from .parents import living_parents
-from .readers import Reader, validator
+from .readers import Reader, is_read_as, validator
 
 __all__ = ["Specs"]
 
@@ -83,7 +83,9 @@ class ContainerSpec:
 
     def _judge(self, container: Any, candidate: Any) -> None:
         if self._local is not None:
-            self._local.validate_python(candidate)
+            read = self._local.validate_python(candidate)
+            if self._exact and not is_read_as(candidate, read):
+                raise StateError("this would be read back as something else: assign what the type says")
         if self._climbs:
             for owner, field, value in _owners(container, candidate):
                 owner._judge(field, value, self._exact)
@@ -93,17 +95,19 @@ class RecordSpec(ContainerSpec):
     """What may stand in a TypedDict: each key has its own type.
 
     Args:
-        readers: key -> how its value is read.
+        keys: the keys that are declared.
+        readers: key -> how its value is read, where it can be read alone.
         inners: key -> gives the spec of a container that is its value.
         required: the keys that must be there.
         closed: there may be no other keys.
     """
 
-    __slots__ = ("_closed", "_inners", "_name", "_readers", "_required")
+    __slots__ = ("_closed", "_inners", "_keys", "_name", "_readers", "_required")
 
     def __init__(
         self,
         name: str,
+        keys: frozenset[str],
         readers: Mapping[str, Reader],
         inners: Mapping[str, Callable[[], ContainerSpec | None]],
         required: frozenset[str],
@@ -111,8 +115,9 @@ class RecordSpec(ContainerSpec):
         local: SchemaValidator | None,
         climbs: bool,
     ) -> None:
-        super().__init__(local=local, climbs=climbs)
+        super().__init__(local=local, climbs=climbs, exact=len(readers) < len(keys))
         self._name = name
+        self._keys = keys
         self._readers = readers
         self._inners: dict[str, Any] = dict(inners)
         self._required = required
@@ -131,7 +136,7 @@ class RecordSpec(ContainerSpec):
 
     def _judge(self, container: Any, candidate: Any) -> None:
         if self._closed:
-            for key in candidate.keys() - self._readers.keys():
+            for key in candidate.keys() - self._keys:
                 raise StateError(f"{self._name} has no key {key!r}: the next run would not read it back")
         for key in self._required - candidate.keys():
             raise StateError(f"{self._name} cannot be without its key {key!r}")
@@ -199,11 +204,16 @@ class Specs:
             return ANYTHING if climbs or functions else None
         if kind in _UNTRACKED or positions(last) is not None:
             return None
+        # A function that is told of the other fields can only be called by the model.
+        informed = self._schemas.has_functions(schema, informed=True)
         if kind not in _CONTAINERS:
+            if informed:
+                return ANYTHING
             return ContainerSpec(None, lambda: ANYTHING, validator(schema, self._schemas, self._config), climbs)
-        climbs = climbs or any(node["function"]["type"] == "with-info" for node in functions)
+        climbs = climbs or informed
         within = climbs or bool(functions)
-        local = validator(schema, self._schemas, self._config) if functions or self._is_constrained(last) else None
+        judges = not informed and (functions or self._is_constrained(last))
+        local = validator(schema, self._schemas, self._config) if judges else None
         if kind == "typed-dict":
             return self._record(last, local, climbs, within)
         item = last.get("items_schema" if kind == "list" else "values_schema")
@@ -211,6 +221,8 @@ class Specs:
             if local is None and not climbs:
                 return None
             return ContainerSpec(None, (lambda: ANYTHING) if within else None, local, climbs)
+        if self._schemas.has_functions(item, informed=True):
+            return AMBIGUOUS
         reader = Reader(item, self._schemas, self._config)
         return ContainerSpec(reader, lambda: self.spec(item, within), local, climbs)
 
@@ -221,9 +233,14 @@ class Specs:
         def later(field: Schema) -> Callable[[], ContainerSpec | None]:
             return lambda: Specs(self._schemas, config).spec(field["schema"], within)
 
+        # Nor can one in a TypedDict, which is told of its other keys, be called for one key.
+        alone = [n for n, field in fields.items() if not self._schemas.has_functions(field["schema"], informed=True)]
+        if len(alone) < len(fields) and not climbs:
+            local = validator(node, self._schemas, config)
         return RecordSpec(
             name=getattr(node.get("cls"), "__name__", "the TypedDict"),
-            readers={name: Reader(field["schema"], self._schemas, config) for name, field in fields.items()},
+            keys=frozenset(fields),
+            readers={name: Reader(fields[name]["schema"], self._schemas, config) for name in alone},
             inners={name: later(field) for name, field in fields.items()},
             required=frozenset(n for n, field in fields.items() if field.get("required", node.get("total", True))),
             closed=node.get("extra_behavior", config.get("extra_fields_behavior", "ignore")) != "allow",
