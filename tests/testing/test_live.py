@@ -152,6 +152,24 @@ def test_what_is_not_the_protocol_is_a_broken_stream(answer, rule, said):
     assert said in caught.value.reason
 
 
+def test_the_events_before_a_fault_in_one_chunk_are_listed():
+    with canned(chunked(STARTED + b"oops\n")) as server, pytest.raises(BrokenStream) as caught:
+        run(server.url, {"threadId": "t", "runId": "r", "messages": []})
+    assert [payload["type"] for payload in caught.value.payloads] == ["RUN_STARTED"]
+
+
+def test_no_event_comes_after_the_client_has_left():
+    async def story(url: str) -> None:
+        async with open_url(url, {"threadId": "t", "runId": "r", "messages": []}) as live:
+            await anext(live)
+            await live.disconnect()
+            assert [event async for event in live] == []
+        assert live.result().types == ["RUN_STARTED"]
+
+    with canned(chunked(STARTED + FINISHED)) as server:
+        asyncio.run(story(server.url))
+
+
 def test_unknown_material_is_a_warning_or_strictly_a_fault():
     answer = chunked(STARTED + frame(type="NEWS", a=1) + frame(type="CUSTOM", name="n", value=1, b=2) + FINISHED)
     given = {"threadId": "t", "runId": "r", "messages": []}

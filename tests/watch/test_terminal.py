@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kit_agents import Asker, Counter
+from kit_agents import Asker, Counter, Guarded
 from live_server import SOURCE, serve, spawn
 from statecast import Agent, Run
-from statecast.watch.command import CANCELLED, INTERRUPTED, STOPPED, SUCCESS
+from statecast.watch.command import CANCELLED, INTERRUPTED, REFUSED, STOPPED, SUCCESS
 from terminal_support import CTRL_C, CTRL_D, Terminal, terminal
 
 pytest.importorskip("httpx")
@@ -108,6 +108,12 @@ def test_a_question_that_is_not_answered(keys, status):
         shown.type(keys)
         assert shown.wait() == status
     assert "Traceback" not in shown.text
+
+
+def test_a_refusal_is_told_without_a_picture():
+    with serve(Guarded().app()) as server, watching(server.url) as shown:
+        assert shown.wait() == REFUSED
+    assert shown.text.strip() == "statecast: refused with HTTP 401: Unauthorized"
 
 
 def test_ctrl_c_stops_the_run():
