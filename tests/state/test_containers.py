@@ -617,3 +617,17 @@ def test_a_container_of_a_document_that_is_gone_may_enter_another() -> None:
     consumer.take()
     row["n"] = 2
     assert consumer.paths() == [("replace", "/rows/0/n")]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_a_key_that_changes_the_list_it_sorts_is_an_error_as_in_python(typed: bool) -> None:
+    consumer = Consumer({"l": [3, 2, 1]}, type=dict[str, list[int]] if typed else None)
+    rows = consumer.value["l"]
+
+    def key(row: int) -> int:
+        rows.append(0)
+        return row
+
+    with pytest.raises(ValueError, match="list modified during sort"):
+        rows.sort(key=key)
+    consumer.take()

@@ -20,7 +20,7 @@ from .schema import StateType
 from .shadow import Shadow
 from .taken import Delta, Snapshot
 from .tracker import MISSING, PLAIN, Node, Tracker
-from .values import decode, encode, jsonable, same
+from .values import decode_json, encode, jsonable, same
 
 __all__ = ["Document"]
 
@@ -178,6 +178,8 @@ class Document(Generic[T]):
         with tracker.lock:
             if tracker.log is not None:
                 return None
+            if tracker.left:
+                self._look_at_returned()
             dirty = tracker.dirty
             asks = compare and (tracker.opaque or tracker.volatile)
             if self._usual and not asks and len(dirty) < 2:
@@ -208,6 +210,13 @@ class Document(Generic[T]):
                 return taken
         with tracker.lock:
             return self._ask_and_settle(delta, compare)[1]
+
+    def _look_at_returned(self) -> None:
+        """What was in another document meanwhile may have changed there, without a record of what our consumer has."""
+        back = self._tracker.returned()
+        if back:
+            self._touched.update(back)
+            self._usual = False
 
     def _take_leaf(self, node: Node, path: str) -> Delta | None:
         """The most frequent edit of all by a short way; `None`: it is something else."""
@@ -294,7 +303,8 @@ class Document(Generic[T]):
         text = encode(ops)
         if len(text) >= FLOOR:
             if self._size is None:
-                self._size = len(encode(self._before(changes)))
+                before = self._before(changes)
+                self._size = len(encode(changes.plain(self._root) if before is MISSING else before))
             if len(text) >= self._size:
                 return self._snapshot(changes, "the delta is not shorter than the state")
         if self._size is not None:
@@ -357,7 +367,7 @@ class Document(Generic[T]):
             logger.error("the consumer's copy of the state would differ, a snapshot is sent: %s", wrong)
             self._written_past = isinstance(self._root, Node)
             taken = self._snapshot(changes, wrong)
-            shadow.value = decode(taken.json)
+            shadow.value = decode_json(taken.json)
         return taken
 
     def _replace(self, value: Any) -> None:

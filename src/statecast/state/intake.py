@@ -294,6 +294,7 @@ class Intake:
                 nodes = connected(node, old)
                 if nodes is None or old.log is not None:
                     raise self._error(ELSEWHERE)
+                old.leave(nodes)
                 for one in nodes:
                     one._tracker = self.tracker
                     one._old = None

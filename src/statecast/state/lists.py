@@ -21,6 +21,9 @@ L = TypeVar("L", bound="TrackedList")
 NEAR = 32
 """How far around its hint a child is looked for before all are told where they are."""
 
+TRIES = 8
+"""How often a sort starts again because the list was changed meanwhile, before it keeps other threads out."""
+
 
 class TrackedList(Node, list[Any]):
     """A list of JSON whose changes a document finds.
@@ -173,18 +176,31 @@ class TrackedList(Node, list[Any]):
             tracker.release()
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-        while True:
-            before = list(self)
-            after = sorted(before, key=key, reverse=reverse)
-            if self._spec is not None and self._spec.whole is not None:
-                self._spec.whole(self, list(after))
-            tracker = acquire(self)
-            try:
-                if len(self) == len(before) and all(map(operator.is_, self, before)):
-                    self._splice(tracker, 0, len(before), after)
-                    return
-            finally:
-                tracker.release()
+        for _ in range(TRIES):
+            if self._try_to_sort(key, reverse):
+                return
+        tracker = acquire(self)
+        try:
+            # Nobody else can change it now.
+            if not self._try_to_sort(key, reverse):
+                raise ValueError("list modified during sort")
+        finally:
+            tracker.release()
+
+    def _try_to_sort(self, key: Callable[[Any], Any] | None, reverse: bool) -> bool:
+        """Sorts, unless the list was changed while that was prepared. Returns whether it did."""
+        before = list(self)
+        after = sorted(before, key=key, reverse=reverse)
+        if self._spec is not None and self._spec.whole is not None:
+            self._spec.whole(self, list(after))
+        tracker = acquire(self)
+        try:
+            if len(self) != len(before) or not all(map(operator.is_, self, before)):
+                return False
+            self._splice(tracker, 0, len(before), after)
+            return True
+        finally:
+            tracker.release()
 
     def __copy__(self) -> list[Any]:
         return list(self)

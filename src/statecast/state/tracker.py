@@ -163,6 +163,7 @@ class Tracker:
         log: `None`, or inside a batch `(function, *arguments)` for each edit: called in reverse order, they undo it.
         opaque: id of a foreign mutable object -> how its JSON is known.
         entered: those of them that the consumer was never told of.
+        left: id of a node -> weak reference to it, of those that went to another document since the last take.
         large: where an integer entered that JavaScript cannot hold, `(node, key)`.
         volatile: id of a model -> weak reference to it, of models whose derived members are compared like opaque values.
     """
@@ -179,6 +180,7 @@ class Tracker:
             "edits",
             "entered",
             "large",
+            "left",
             "lock",
         ),
         *("log", "on_change", "opaque", "original", "root", "volatile"),
@@ -197,6 +199,7 @@ class Tracker:
         self.on_change = on_change
         self.original: Callable[[Any, Any], None] | None = None
         self.edits = 0
+        self.left: dict[int, weakref.ref[Node]] = {}
         self.large: tuple[Node | None, Any] | None = None
         self._saved: list[set[int]] = []
         self._signalled = self._wake = False
@@ -218,6 +221,8 @@ class Tracker:
     def settle(self) -> None:
         """The document is clean."""
         self._signalled = self._wake = False
+        if self.left:
+            self.left = {}
 
     def signal_again(self) -> None:
         """The document is dirty still, and nothing was taken when `on_change` was called, as a batch was open."""
@@ -257,6 +262,16 @@ class Tracker:
         unused = [key for key, entry in self.opaque.items() if entry is not root and not entry.hangs(self)]
         for key in unused:
             del self.opaque[key]
+
+    def leave(self, nodes: Iterable[Node]) -> None:
+        """These nodes go to another document: their records are lost."""
+        if self.active:
+            self.left.update({id(node): weakref.ref(node) for node in nodes})
+
+    def returned(self) -> dict[int, Node]:
+        """Those of the nodes that left which are here again, by their ids."""
+        nodes = {key: reference() for key, reference in self.left.items()}
+        return {key: node for key, node in nodes.items() if node is not None and node._tracker is self}
 
     def set_root(self, value: Any) -> None:
         """What the document holds now."""
@@ -304,6 +319,7 @@ class Tracker:
         self.entered = []
         self.opaque = {}
         self.volatile = {}
+        self.left = {}
 
 
 class _Loose(Tracker):
