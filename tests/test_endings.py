@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -46,6 +47,52 @@ def test_a_result_that_is_not_json_ends_the_run_and_the_log_names_its_type(caplo
     result = play(body)
     assert result.error.code == "internal"
     assert "object" in caplog.text
+
+
+@dataclass
+class Unset:
+    given: int
+    never: int = field(init=False)
+
+
+class Hidden(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("not shown")
+
+
+@pytest.mark.parametrize("value", [Unset(1), [Unset(1)], Hidden(a=1)])
+def test_W4_a_result_that_cannot_be_read_ends_the_run(value: Any) -> None:
+    async def body(run: Run[Any]) -> Any:
+        return value
+
+    result = play(body)
+    assert result.types == ["RUN_STARTED", "RUN_ERROR"]
+    assert result.error.code == "internal"
+
+
+def test_half_a_surrogate_pair_may_stand_in_whatever_a_run_says() -> None:
+    half = "\ud83d"
+
+    async def body(run: Run[Any]) -> Any:
+        await run.custom("com.example.half", {"half": half})
+        await run.raw([half])
+        await run.emit({"type": "CUSTOM", "name": "com.example.half", "value": [half]})
+        await run.emit({"type": "STATE_SNAPSHOT", "snapshot": {"half": half}})
+        await run.emit({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/other", "value": half}]})
+        async with run.subagent("other", metadata={"half": half}) as other:
+            other.result = [half]
+        return {"half": half}
+
+    result = play(body)
+    assert last(result)["result"] == {"half": half}
+    assert result.state == {"half": half, "other": half}
+
+
+def test_half_a_surrogate_pair_in_a_question() -> None:
+    async def body(run: Run[Any]) -> None:
+        await run.ask("half", metadata={"half": "\ud83d"}, schema={"title": "\ud83d"})
+
+    assert last(play(body))["outcome"]["interrupts"][0]["metadata"] == {"half": "\ud83d"}
 
 
 def test_L9_an_unexpected_exception_gives_a_fixed_text_and_a_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -106,6 +153,44 @@ def test_a_mapping_that_fails_itself_changes_nothing(caplog: pytest.LogCaptureFi
 
     assert asyncio.run(run_agent(Mapping(), "hi")).error.code == "internal"
     assert "Agent.error failed" in caplog.text
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("gives", ["text", 0, None, SystemExit, asyncio.CancelledError])
+def test_L9_a_mapping_that_gives_something_else_changes_nothing(gives: Any, debug: bool) -> None:
+    class Mapping(Agent[dict[str, Any]]):
+        async def run(self, run: Run[dict[str, Any]]) -> None:
+            raise KeyError("x")
+
+        def error(self, exc: Exception, run: Run[dict[str, Any]]) -> AgentError | None:
+            if isinstance(gives, type):
+                raise gives
+            return gives
+
+    result = asyncio.run(run_agent(Mapping(), "hi", options={"debug": debug}))
+    assert result.error.code == "internal"
+    assert result.error.message.endswith("KeyError: 'x'" if debug else "unexpectedly.")
+
+
+class Unwritable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("an error that cannot be written")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_L9_an_exception_that_cannot_be_written_ends_the_run(debug: bool) -> None:
+    async def body(run: Run[Any]) -> None:
+        raise Unwritable
+
+    result = play(body, options={"debug": debug})
+    assert result.types == ["RUN_STARTED", "RUN_ERROR"]
+    assert ("Unwritable" in result.error.message) == debug
+
+
+@pytest.mark.parametrize("given", [(5,), (None,), (KeyError("x"),), ("text", 5), ("text", None)])
+def test_the_message_and_the_code_of_an_agent_error_are_texts(given: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="are str"):
+        AgentError(*given)
 
 
 def test_a_tool_that_exits_ends_its_run_and_not_the_server() -> None:
@@ -317,13 +402,18 @@ def test_an_on_finish_that_fails_or_hangs_changes_nothing(caplog: pytest.LogCapt
         async def on_finish(self, run: Run[dict[str, Any]], ending: Ending) -> None:
             if run.user_text == "hang":
                 await asyncio.sleep(60)
+            if run.user_text == "exit":
+                sys.exit(3)
+            if run.user_text == "cancel":
+                raise asyncio.CancelledError
             raise RuntimeError("broken")
 
     async def scenario() -> list[Any]:
-        return [(await run_agent(Broken(), text, options={"grace": 0.05})).outcome for text in ("fail", "hang")]
+        ways = ("fail", "hang", "exit", "cancel")
+        return [(await run_agent(Broken(), text, options={"grace": 0.05})).outcome for text in ways]
 
-    assert asyncio.run(scenario()) == ["success", "success"]
-    assert caplog.text.count("Agent.on_finish failed") == 2
+    assert asyncio.run(scenario()) == ["success"] * 4
+    assert caplog.text.count("Agent.on_finish failed") == 4
 
 
 def test_U1_usage_goes_out_on_the_terminal_event_whatever_it_is() -> None:

@@ -19,6 +19,8 @@ class AgentError(Exception):
     """
 
     def __init__(self, message: str, code: str = "agent_error") -> None:
+        if not isinstance(message, str) or not isinstance(code, str):
+            raise TypeError("the message and the code of an AgentError are str: the client receives both")
         super().__init__(message)
         self.message = message
         self.code = code

@@ -13,12 +13,11 @@ from ag_ui.core import TokenUsage
 from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from .activity import Activity
 from .errors import AgentError, Interrupted, SequenceError, StateError
 from .scopes import closing
-from .state import Document, StateType, encode_json
+from .state import Document, StateType, decode_json, encode_json
 from .stream.chunks import Expander
 from .stream.rules import Sequence
 from .stream.wire import faults_of, read_event
@@ -94,7 +93,7 @@ def _wire(author: Author, event: Any) -> dict[str, Any] | None:
         event = event.model_dump(by_alias=True)
     elif not isinstance(event, dict):
         raise TypeError(f"an event is an ag_ui.core event or a dict in wire form, not {type(event).__name__}")
-    wire, warnings = read_event(from_json(encode_json(event)))
+    wire, warnings = read_event(decode_json(encode_json(event)))
     for warning in warnings:
         author._outbox.log.warning("emitted event: %s", warning)
     if wire is None:
@@ -160,7 +159,7 @@ def _patch(document: Document[Any], ops: list[dict[str, Any]]) -> None:
     except _INAPPLICABLE:
         # A model is no container to the library: patch its JSON.
         try:
-            document.value = _read(document, patch.apply(from_json(encode_json(document.value))))
+            document.value = _read(document, patch.apply(decode_json(encode_json(document.value))))
         except _INAPPLICABLE as error:
             raise StateError(f"the emitted patch does not apply: {type(error).__name__} [D4]") from error
 

@@ -13,11 +13,10 @@ from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
-from pydantic_core import from_json
 
 from .outbox import Outbox
 from .pieces import Pieces
-from .state import encode_json
+from .state import decode_json, encode_json
 from .tracing import Span
 
 __all__ = [
@@ -39,7 +38,7 @@ S = TypeVar("S", bound="Scope")
 
 def plain(value: Any) -> Any:
     """A copy of a value as plain JSON: later changes of the original change no event. Raises `StateError` if it is none."""
-    return value if value is None or type(value) in (str, bool) else from_json(encode_json(value))
+    return value if value is None or type(value) in (str, bool) else decode_json(encode_json(value))
 
 
 def event(type: str, owner: str | None, **fields: Any) -> dict[str, Any]:

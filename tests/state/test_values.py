@@ -351,3 +351,16 @@ def test_a_large_integer_is_seen_wherever_it_enters(edit: Any, caplog: pytest.Lo
     edit(consumer.value)
     consumer.take()
     assert "2**53" in caplog.text
+
+
+def test_a_dataclass_with_a_field_that_was_never_set_is_refused_where_it_is_assigned() -> None:
+    @dataclasses.dataclass
+    class Unset:
+        given: int
+        never: int = dataclasses.field(init=False)
+
+    document = Document({"l": [1]})
+    with pytest.raises(StateError, match="never") as caught:
+        document.value["l"].append({"x": Unset(1)})
+    assert caught.value.pointer == "/l/1/x"
+    assert document.value == {"l": [1]}

@@ -232,7 +232,10 @@ class Running:
         try:
             async with asyncio.timeout(self.options.grace):
                 await self.service.on_finish(self.run, ending)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            # SystemExit included, as in `_author`.
             self.log.exception("Agent.on_finish failed")
 
 

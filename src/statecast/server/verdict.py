@@ -46,7 +46,7 @@ class Verdict:
         if ending.kind == "finished":
             try:
                 ending = replace(ending, result=plain(ending.result))
-            except StateError as error:
+            except Exception as error:
                 self._log.error("run() returned a %s, which is not JSON: %s", type(ending.result).__name__, error)
                 ending = Ending("failed", error=AgentError(INTERNAL, "internal"), exception=error)
         running.questions.warn_ignored()
@@ -98,12 +98,17 @@ class Verdict:
         if isinstance(exc, Exception):
             try:
                 mapped = running.service.error(exc, running.run)
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                # SystemExit included: it must not end the server.
                 self._log.exception("Agent.error failed")
             else:
-                if mapped is not None:
+                if isinstance(mapped, AgentError):
                     return mapped
-        text = f"{INTERNAL} {type(exc).__name__}: {exc}" if running.options.debug else INTERNAL
+                if mapped is not None:
+                    self._log.error("Agent.error returned a %s, not an AgentError", type(mapped).__name__)
+        text = f"{INTERNAL} {_said(exc)}" if running.options.debug else INTERNAL
         return AgentError(text, "internal")
 
     def _last_events(self, ending: Ending) -> list[dict[str, Any]]:
@@ -133,3 +138,11 @@ class Verdict:
                 if pending := sequence.pending_tool_calls():
                     event["outcome"] = {"type": "success", "pendingToolCallIds": pending}
         return [*closing, event | ({"usage": usage} if usage else {})]
+
+
+def _said(exc: BaseException) -> str:
+    name = type(exc).__name__
+    try:
+        return f"{name}: {exc}"
+    except Exception:  # an exception that cannot be written
+        return name

@@ -17,7 +17,7 @@ from .readonly import ReadOnly
 from .schema import StateType
 from .taken import Delta, Snapshot
 from .tracker import MISSING
-from .values import encode_json
+from .values import decode_json, encode_json
 
 __all__ = [
     "MISSING",
@@ -29,5 +29,6 @@ __all__ = [
     "StateType",
     "TrackedDict",
     "TrackedList",
+    "decode_json",
     "encode_json",
 ]

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from .parents import living_parents
 from .tracker import MISSING, Node, Tracker
-from .values import decode, encode, jsonable
+from .values import decode_json, encode, jsonable
 
 __all__ = ["Opaque", "text_of"]
 
@@ -33,11 +33,11 @@ class Opaque:
 
     def plain(self) -> Any:
         """Its JSON when it was last looked at, built anew."""
-        return decode(self.text)
+        return decode_json(self.text)
 
     def plain_sent(self) -> Any:
         """Its JSON as the consumer has it."""
-        return MISSING if self.sent is None else decode(self.sent)
+        return MISSING if self.sent is None else decode_json(self.sent)
 
     def hangs(self, tracker: Tracker) -> bool:
         """Whether it is still somewhere in nodes of this tracker."""

@@ -14,7 +14,7 @@ from . import pointer
 from .positions import locate
 from .taken import Delta, Snapshot
 from .tracker import PLAIN, Node
-from .values import check, decode, same
+from .values import check, decode_json, same
 
 __all__ = ["Shadow", "difference"]
 
@@ -61,11 +61,11 @@ class Shadow:
         """
         check(value, [])
         if isinstance(taken, Snapshot):
-            self.value = decode(taken.json)
+            self.value = decode_json(taken.json)
             return None
         if taken is not None:
             try:
-                self.value = JsonPatch(decode(taken.json)).apply(self.value)
+                self.value = JsonPatch(decode_json(taken.json)).apply(self.value)
             except (JsonPatchException, JsonPointerException, LookupError, TypeError, ValueError) as error:
                 return f"the patch cannot be applied: {error!r}"
         place = difference(self.value, value)

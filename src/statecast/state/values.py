@@ -26,7 +26,7 @@ from . import pointer
 from .tracker import Node
 
 __all__ = ["ATOMS", "DEPTH", "IMMUTABLE", "MAPPING", "NODE", "NUMBER", "OPAQUE", "REFUSED", "SAFE", "SEQUENCE", "TUPLE"]
-__all__ += ["check", "decode", "encode", "immutable", "jsonable", "kind_of", "register", "same"]
+__all__ += ["check", "decode_json", "encode", "immutable", "jsonable", "kind_of", "register", "same"]
 
 DEPTH = 100
 """How many containers may stand inside each other: what comes back must be read again, below the levels of an input."""
@@ -155,7 +155,7 @@ def jsonable(value: Any, path: list[str | int] | None = None) -> Any:
     if kind != OPAQUE:
         raise _error(refusal(value), path)
     if dataclasses.is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
-        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, path)
+        return _object(_fields(value, path), path)
     return serialized(value, path)
 
 
@@ -221,6 +221,14 @@ def _array(value: Any, path: list[str | int]) -> list[Any]:
     return plain
 
 
+def _fields(value: Any, path: list[str | int]) -> dict[str, Any]:
+    try:
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    except Exception as error:
+        # A field that was never set.
+        raise _error(f"a {type(value).__qualname__} that cannot be written: {error}", path) from error
+
+
 def _node(value: Node, path: list[str | int]) -> Any:
     plain = {}
     raw = dict(value._raw())
@@ -247,8 +255,8 @@ def encode(plain: Any) -> bytes:
         return text.encode()
 
 
-def decode(text: bytes) -> Any:
-    """The value of a JSON text that `encode` wrote."""
+def decode_json(text: bytes) -> Any:
+    """The value of a JSON text that `encode` wrote. pydantic's parser refuses escapes of lone surrogates."""
     try:
         return from_json(text)
     except ValueError:
