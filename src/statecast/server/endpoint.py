@@ -160,10 +160,9 @@ async def read_body(request: Request, *, limit: int, stall: float) -> bytes:
     Raises:
         Problem: 413 above the limit, 408 when it stalled.
     """
-    too_large = Problem(413, f"The body must not be larger than {limit} bytes.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit):
-        raise too_large
+        raise _too_large(limit)
     pieces: list[bytes] = []
     size = 0
     more = True
@@ -178,8 +177,12 @@ async def read_body(request: Request, *, limit: int, stall: float) -> bytes:
                 piece = message.get("body", b"")
                 size += len(piece)
                 if size > limit:
-                    raise too_large
+                    raise _too_large(limit)
                 pieces.append(piece)
     except TimeoutError:
         raise Problem(408, f"The body did not arrive: nothing came for {stall:g} s.") from None
-    return b"".join(pieces)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, f"The body must not be larger than {limit} bytes.")

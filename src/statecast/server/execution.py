@@ -88,6 +88,8 @@ class Execution:
             if not self._said_first:
                 self._said_first = True
                 yield first
+                # A turn for the transport: uvloop's writes what it was given at the end of the turn.
+                await asyncio.sleep(0)
             if self._disconnected:
                 return
             running = self._running = Running(

@@ -89,7 +89,8 @@ def _carries_none(service: Service, state: Any) -> bool:
 
 def _initial_state(service: Service) -> Any:
     # Copied, as an author may return an object that all runs share.
-    return copy.deepcopy(service.initial_state())
+    value = service.initial_state()
+    return type(value)() if type(value) in (dict, list) and not value else copy.deepcopy(value)
 
 
 def _load(service: Service, state: Any, *, debug: bool) -> Any:

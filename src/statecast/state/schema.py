@@ -151,6 +151,8 @@ class StateType:
         while get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]
         factory = get_origin(annotation) or annotation
+        if annotation in _EMPTY:
+            return factory()
         try:
             if factory in (Any, object):
                 return {}  # what an absent state means (I1): a run that changes nothing then has nothing to say
@@ -233,6 +235,9 @@ def _holds_the_same(value: Any, read: Any) -> bool:
     if type(value) is list:
         return all(map(operator.is_, value, read))
     return all(key in read and read[key] is member for key, member in value.items())
+
+
+_EMPTY = (dict, dict[str, Any], list, list[Any])
 
 
 def _name(annotation: Any) -> str:
