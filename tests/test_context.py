@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterator
 from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any
@@ -170,12 +171,14 @@ def test_an_agent_that_awaits_is_not_noted(caplog: pytest.LogCaptureFixture, mon
 
 
 @pytest.fixture(scope="module")
-def spans() -> InMemorySpanExporter:
+def spans() -> Iterator[InMemorySpanExporter]:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    return exporter
+    yield exporter
+    # It takes no further spans: else it would keep those of all later tests.
+    exporter.shutdown()
 
 
 def test_spans_for_run_step_tool_and_subagent_nest(spans: InMemorySpanExporter) -> None:
