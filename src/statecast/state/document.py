@@ -15,7 +15,7 @@ from .mutations import readopt
 from .notices import Notices
 from .opaque import Opaque, text_of
 from .pointer import refused, split
-from .positions import find, locate
+from .positions import ancestors, find, locate
 from .schema import StateType
 from .shadow import Shadow
 from .taken import Delta, Snapshot
@@ -235,7 +235,13 @@ class Document(Generic[T]):
         if not compare:
             entries = [entry for entry in entries if id(entry.value) in self._touched]
         start = perf_counter()
-        texts = [(entry, self._text(entry)) for entry in entries]
+        texts = []
+        for entry in entries:
+            try:
+                texts.append((entry, self._text(entry)))
+            except Exception:
+                if self._is_shown(entry):
+                    raise
         if entries and perf_counter() - start > SLOW:
             self._notices.slow(entries, perf_counter() - start)
         with tracker.lock:
@@ -250,11 +256,31 @@ class Document(Generic[T]):
                     changes.mark(node)
             if compare:
                 changes.collect_volatile()
-        changes.derived = {id(model): self._derive(model) for model in changes.models}
+        changes.derived = {}
+        failed = []
+        for model in changes.models:
+            try:
+                changes.derived[id(model)] = self._derive(model)
+            except Exception:
+                if self._is_shown(model):
+                    raise
+                failed.append(model)
         with tracker.lock:
             if tracker.edits != edits:
                 return False, None
-            return True, None if tracker.log is not None else self._settle(changes, delta, entries)
+            if tracker.log is not None:
+                return True, None
+            taken = self._settle(changes, delta, [entry for entry, _ in texts])
+            for model in failed:
+                # It hangs nowhere; where it comes back, it must be asked again.
+                model._old = {}
+                tracker.dirty.append(model)
+            return True, taken
+
+    def _is_shown(self, child: Node | Opaque) -> bool:
+        """Whether this is part of the value: what was taken out of it may be what could not be written."""
+        with self._tracker.lock:
+            return child is self._root_entry or id(self._root) in ancestors(child)
 
     def _settle(self, changes: Changes, delta: bool, looked_at: Iterable[Opaque] = ()) -> Delta | Snapshot | None:
         tracker = self._tracker
@@ -266,7 +292,8 @@ class Document(Generic[T]):
                 node._old = None
         tracker.dirty = []
         for model in changes.models:
-            model._sent = changes.derived[id(model)]
+            if id(model) in changes.derived:
+                model._sent = changes.derived[id(model)]
         if looked_at or tracker.entered:
             for entry in (*looked_at, *tracker.entered):
                 entry.sent = entry.text
