@@ -489,3 +489,56 @@ def test_plain_models_as_items_are_validated_when_they_enter() -> None:
         consumer.value.items.append({"x": "a"})  # type: ignore[arg-type]
     consumer.value.items[0].x = 5
     assert consumer.sent() == {"items": [{"x": 5}]}
+
+
+def test_fields_of_the_same_item_type_share_a_container_with_a_default_and_without() -> None:
+    class Shares(State):
+        required: list[int]
+        filled: list[int] = []
+        optional: list[int] | None = None
+        by_name: dict[str, list[int]] = {}
+
+    consumer = Consumer(Shares(required=[1]))
+    shares = consumer.value
+    shares.filled = shares.optional = shares.required
+    shares.by_name["x"] = shares.required
+    assert shares.filled is shares.optional is shares.by_name["x"] is shares.required
+    shares.filled.append(2)
+    consumer.sync()
+    with pytest.raises(ValidationError):
+        shares.optional.append("no")
+
+
+class Row(TypedDict):
+    id: int
+
+
+class Sheet(State):
+    rows: list[Row] = Field(default=[], alias="Rows")
+    marks: list[int] | dict[str, int] = []
+    texts: list[str] = []
+    by_name: dict[str, list[str]] = {}
+
+
+class Book(State):
+    sheets: list[Sheet] = []
+
+
+@pytest.mark.parametrize(
+    ("edit", "pointer"),
+    [
+        (lambda sheet, numbers: setattr(sheet, "texts", numbers), "/sheets/1/texts"),
+        (lambda sheet, numbers: sheet.by_name.update(a=numbers), "/sheets/1/by_name/a"),
+        (lambda sheet, numbers: sheet.rows[0].update(no=2), "/sheets/1/Rows/0/no"),
+        (lambda sheet, numbers: sheet.rows[0].clear(), "/sheets/1/Rows/0/id"),
+        (lambda sheet, numbers: sheet.marks.append("1"), "/sheets/1/marks"),
+        (lambda sheet, numbers: delattr(sheet, "rows"), "/sheets/1/Rows"),
+    ],
+)
+def test_an_error_names_the_place_in_the_whole_state(edit: Any, pointer: str) -> None:
+    numbers = Typed(numbers=[1]).numbers
+    consumer = Consumer(Book(sheets=[Sheet(), Sheet(Rows=[{"id": 1}])]))
+    with pytest.raises(StateError) as caught:
+        edit(consumer.value.sheets[1], numbers)
+    assert caught.value.pointer == pointer
+    assert consumer.sync() == []

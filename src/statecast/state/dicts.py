@@ -7,8 +7,10 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, SupportsIndex, TypeVar
 
+from ..errors import StateError
 from .intake import Intake
 from .mutations import put
+from .positions import located
 from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, acquire
 from .values import ATOMS
 
@@ -160,7 +162,11 @@ class TrackedDict(Node, dict[str, Any]):
             if dict.get(self, key, MISSING) is value:
                 continue
             if spec is not None:
-                value, inner = spec.item(value, key), spec.at(key)
+                inner = spec.at(key)
+                try:
+                    value = spec.item(value, key)
+                except StateError as error:
+                    raise located(error, self, key) from error
             taken[key] = intake.member(value, key, inner)
         self._judge(dict.update, taken)
         tracker = acquire(self)

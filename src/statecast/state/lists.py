@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any, SupportsIndex, TypeVar
 
+from ..errors import StateError
 from .intake import Intake
+from .positions import located
 from .splices import LENGTH, note_slot, note_splice
 from .tracker import LOOSE, PLAIN, SLOTS, Node, Tracker, acquire
 from .values import ATOMS, SAFE
@@ -250,7 +252,11 @@ class TrackedList(Node, list[Any]):
     def _take(self, intake: Intake, value: Any, index: int) -> Any:
         if self._spec is None:
             return intake.member(value, index)
-        return intake.member(self._spec.item(value), index, self._spec.inner)
+        try:
+            read = self._spec.item(value)
+        except StateError as error:
+            raise located(error, self, index) from error
+        return intake.member(read, index, self._spec.inner)
 
     def _insert(self, index: int | None, values: list[Any]) -> None:
         if not values:

@@ -16,6 +16,7 @@ from .fields import Fields
 from .intake import LINKED
 from .mutations import edit, put, touched
 from .nodes import Schemas
+from .positions import located
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
 from .settling import is_safe, settle
@@ -175,9 +176,8 @@ class State(_Judged, BaseModel):
 
         def __delattr__(self, name: str) -> None:
             if name in type(self).__pydantic_fields__:
-                raise StateError(
-                    f"a field of {type(self).__name__} cannot be deleted: assign another value", f"/{name}"
-                )
+                error = StateError(f"a field of {type(self).__name__} cannot be deleted: assign another value")
+                raise located(error, self, name)
             super().__delattr__(name)
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
@@ -198,7 +198,10 @@ class State(_Judged, BaseModel):
             self.__pydantic_fields_set__.add(name)
         elif fields.judged or name not in fields.readers:
             spec = fields.specs.get(name)
-            fitting(value, spec)
+            try:
+                fitting(value, spec)
+            except StateError as error:
+                raise located(error, self, name) from error
             changes, assigned = self._judged(name, value)
             if name in changes:
                 changes[name] = kept(value, changes[name], spec)
@@ -210,6 +213,8 @@ class State(_Judged, BaseModel):
                 # For an error that names the model and the field.
                 self._judged(name, value)
                 raise
+            except StateError as error:
+                raise located(error, self, name) from error
             self._store({name: read}, {name})
 
     def _judge(self, field: str, value: Any, exact: bool) -> None:
@@ -222,7 +227,7 @@ class State(_Judged, BaseModel):
         changes, assigned = self._judged(field, value)
         read = changes.pop(field, value)
         if exact and not is_read_as(value, read):
-            raise StateError("this would be read back as something else: assign what the type says", f"/{field}")
+            raise located(StateError("this would be read back as something else: assign what the type says"), self, field)
         self._store(changes, assigned)
 
     def _is_judging(self) -> bool:

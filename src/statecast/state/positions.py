@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import StateError
 from . import pointer
 from .opaque import Opaque
 from .parents import living_parents
 from .tracker import Node, Tracker, tracker_of
 
-__all__ = ["ancestors", "connected", "depth_of", "find", "hangs_in", "height_of", "locate"]
+__all__ = ["ancestors", "connected", "depth_of", "find", "hangs_in", "height_of", "locate", "located"]
 
 
 def depth_of(node: Node, known: dict[int, int] | None = None) -> int:
@@ -39,10 +40,10 @@ def height_of(node: Node, known: dict[int, int] | None = None) -> int:
     return height
 
 
-def ancestors(node: Node) -> set[int]:
+def ancestors(node: Node | Opaque) -> set[int]:
     """The ids of the node and of everything above it."""
     seen = {id(node)}
-    todo = [node]
+    todo: list[Node | Opaque] = [node]
     while todo:
         for parent, _, _ in living_parents(todo.pop()):
             if id(parent) not in seen:
@@ -85,6 +86,14 @@ def locate(node: Node | Opaque) -> str:
         tokens.append(parent._names.get(key, key) if parent._names is not None else key)
         node = parent
     return pointer.join(*reversed(tokens))
+
+
+def located(error: StateError, node: Node, key: Any = None) -> StateError:
+    """The error of a value that was to go to this member of the node, or of the node itself, with the place in the document."""
+    where = locate(node)
+    if key is not None:
+        where += pointer.join(node._names.get(key, key) if node._names is not None else key)
+    return StateError(error.reason, where + error.pointer)
 
 
 def hangs_in(child: Node | Opaque, parent: Node) -> bool:

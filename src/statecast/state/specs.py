@@ -17,6 +17,7 @@ from pydantic_core import SchemaValidator
 from ..errors import StateError
 from .nodes import MAPPINGS, SCALARS, Schema, Schemas, choices, is_authors_function, positions, type_key
 from .parents import living_parents
+from .positions import located
 from .readers import Reader, is_read_as, validator
 
 __all__ = ["Specs"]
@@ -85,7 +86,9 @@ class ContainerSpec:
         if self._local is not None:
             read = self._local.validate_python(candidate)
             if self._exact and not is_read_as(candidate, read):
-                raise StateError("this would be read back as something else: assign what the type says")
+                raise located(
+                    StateError("this would be read back as something else: assign what the type says"), container
+                )
         if self._climbs:
             for owner, field, value in _owners(container, candidate):
                 owner._judge(field, value, self._exact)
@@ -137,9 +140,10 @@ class RecordSpec(ContainerSpec):
     def _judge(self, container: Any, candidate: Any) -> None:
         if self._closed:
             for key in candidate.keys() - self._keys:
-                raise StateError(f"{self._name} has no key {key!r}: the next run would not read it back")
+                unknown = StateError(f"{self._name} has no key {key!r}: the next run would not read it back")
+                raise located(unknown, container, key)
         for key in self._required - candidate.keys():
-            raise StateError(f"{self._name} cannot be without its key {key!r}")
+            raise located(StateError(f"{self._name} cannot be without its key {key!r}"), container, key)
         super()._judge(container, candidate)
 
 
@@ -183,6 +187,9 @@ class Specs:
         Args:
             climbs: what the container hangs in judges too.
         """
+        while (schema := self._schemas.follow(schema))["type"] in ("default", "nullable"):
+            # They say nothing of a container that is there: with and without them it is of the same type.
+            schema = schema["schema"]
         chain = list(self._schemas.chain(schema))
         if any(node["type"] == "model" for node in chain):
             return None
