@@ -227,7 +227,9 @@ class State(_Judged, BaseModel):
         changes, assigned = self._judged(field, value)
         read = changes.pop(field, value)
         if exact and not is_read_as(value, read):
-            raise located(StateError("this would be read back as something else: assign what the type says"), self, field)
+            raise located(
+                StateError("this would be read back as something else: assign what the type says"), self, field
+            )
         self._store(changes, assigned)
 
     def _is_judging(self) -> bool:
