@@ -32,6 +32,8 @@ class Plain(Agent):
 
     More."""
 
+    async def run(self, run: Run) -> None: ...
+
 
 class Middle(Agent[T], Generic[T]):
     pass
@@ -132,9 +134,10 @@ def test_a_state_without_a_first_value_is_found_when_the_app_is_made() -> None:
     class Needs(State):
         city: str
 
-    class Unready(Agent[Needs]): ...
+    class Unready(Agent[Needs]):
+        async def run(self, run: Run[Needs]) -> None: ...
 
-    class Ready(Agent[Needs]):
+    class Ready(Unready):
         def initial_state(self) -> Needs:
             return Needs(city="x")
 
@@ -310,3 +313,25 @@ def test_a_run_that_is_cancelled_before_it_began_ends_as_cancelled() -> None:
     assert b"RUN_STARTED" in frames
     assert b'"reason":"shutdown"' in frames or b"STOPPED" in frames
     assert started == []
+
+
+def test_a_run_that_cannot_take_the_run_is_refused_when_the_class_is_defined() -> None:
+    with pytest.raises(TypeError, match="async def run"):
+
+        class NoArgument(Agent):
+            async def run(self) -> None:  # type: ignore[override]
+                ...
+
+
+@pytest.mark.parametrize("name", ["authorize", "on_finish"])
+def test_hooks_that_are_awaited_are_async(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be an `async def`"):
+        type("Sync", (Agent,), {name: lambda self, *given: None})
+
+
+def test_an_agent_without_run_is_found_when_the_app_is_made() -> None:
+    class Nothing(Agent): ...
+
+    for make in (Nothing().app, Nothing().endpoint, Nothing().routes):
+        with pytest.raises(TypeError, match="does not define"):
+            make()

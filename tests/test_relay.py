@@ -67,6 +67,9 @@ def test_emit_obeys_the_rules() -> None:
         assert raised.value.rule == "L1"
         with pytest.raises(TypeError):
             await run.emit("text")
+        with pytest.raises(SequenceError) as raised:
+            await run.emit({"type": "NOPE"})
+        assert raised.value.rule == "W7"
 
     assert play(body).types == ["RUN_STARTED", "RUN_FINISHED"]
 

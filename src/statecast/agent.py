@@ -105,6 +105,13 @@ class Agent(Generic[S]):
             raise TypeError(f"{cls.__name__}.run yields: an agent sends with `await run.say(…)`, it does not yield")
         if not inspect.iscoroutinefunction(run):
             raise TypeError(f"{cls.__name__}.run must be an `async def`")
+        try:
+            inspect.signature(run).bind(None, None)
+        except TypeError:
+            raise TypeError(f"{cls.__name__}.run takes the run as its only argument: `async def run(self, run)`") from None
+        for name in ("authorize", "on_finish"):
+            if not inspect.iscoroutinefunction(getattr(cls, name)):
+                raise TypeError(f"{cls.__name__}.{name} must be an `async def`")
         if inspect.isasyncgenfunction(cls.lifespan) or inspect.iscoroutinefunction(cls.lifespan):
             raise TypeError(f"{cls.__name__}.lifespan lacks its decorator: put @asynccontextmanager above it")
         cls._state_type = None
@@ -307,7 +314,9 @@ class Agent(Generic[S]):
         return type(self).lifespan is not Agent.lifespan
 
     def _check(self) -> None:
-        """Finds a state type that cannot be read back, or has no first value, before the first request does."""
+        """Finds what is missing, or a state type that has no first value, before the first request does."""
+        if type(self).run is Agent.run:
+            raise TypeError(f"{type(self).__name__} does not define `async def run(self, run)`")
         if type(self).initial_state is Agent.initial_state:
             self.state_type.default()
 

@@ -89,6 +89,7 @@ def _import(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise LoadError(
                 f"there is no module {error.name!r} in {os.getcwd()} or among the installed packages"
+                + (f": name the module {name[:-3]!r}, not its file" if name.endswith(".py") else "")
             ) from None
         raise LoadError(f"{name} could not be imported: {_describe(error)}") from error
     except (Exception, SystemExit) as error:

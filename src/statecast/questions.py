@@ -115,7 +115,7 @@ class Questions:
         for question in questions:
             entry = self._answers[question.key]
             if entry.status == "resolved":
-                payloads[question.key] = _check(question, entry.payload)
+                payloads[question.key] = self._check(question, entry.payload)
             elif question.default is not MISSING:
                 payloads[question.key] = question.default
             else:
@@ -141,21 +141,22 @@ class Questions:
         self._claim([interrupt["id"]])
         self._open[interrupt["id"]] = interrupt
 
+    def _check(self, question: Question, payload: Any) -> Any:
+        adapter = _adapter(question.schema)
+        if adapter is None:
+            return payload
+        try:
+            return adapter.validate_json(to_json(payload))
+        except ValidationError as error:
+            faults = "; ".join(f"{fault['loc']}: {fault['msg']}" for fault in error.errors(include_input=False))
+            self._log.warning("the answer to %r does not fit its schema: %s", question.key, faults)
+            raise AgentError(f"The answer to {question.key!r} is not valid.", code="invalid_answer") from error
+
     def _claim(self, ids: list[str]) -> None:
         for id in ids:
             if id in self._asked or ids.count(id) > 1:
                 raise SequenceError(f"the question {id!r} was already asked in this run: give it an id=", "P1")
         self._asked.update(ids)
-
-
-def _check(question: Question, payload: Any) -> Any:
-    adapter = _adapter(question.schema)
-    if adapter is None:
-        return payload
-    try:
-        return adapter.validate_json(to_json(payload))
-    except ValidationError as error:
-        raise AgentError(f"The answer to {question.key!r} is not valid.", code="invalid_answer") from error
 
 
 def _adapter(schema: Any) -> TypeAdapter[Any] | None:

@@ -32,7 +32,7 @@ async def emit(author: Author, event: Any) -> None:
     """Sends one event of the protocol; see `Author.emit`."""
     wire = _wire(author, event)
     if wire is None:
-        return
+        raise SequenceError("this is no event of the protocol: what it does not model travels as CUSTOM or RAW", "W7")
     if wire["type"].startswith("RUN_"):
         raise SequenceError(
             f"{wire['type']}: the run sends its own lifecycle; return from run() or raise to end it", "L1"

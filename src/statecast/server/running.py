@@ -206,7 +206,8 @@ class Running:
         self.log.warning("%s", text)
 
     def _say(self, ending: Ending) -> None:
-        how = ending.kind if ending.reason is None else f"{ending.kind} ({ending.reason})"
+        why = ending.reason if ending.error is None else ending.error.code
+        how = ending.kind if why is None else f"{ending.kind} ({why})"
         self.log.info(
             "%s: %s in %.3f s, %d events, %d bytes, %d state events",
             self.service.name,

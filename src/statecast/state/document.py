@@ -112,7 +112,7 @@ class Document(Generic[T]):
     def touch(self, pointer: str = "") -> None:
         """Something at this JSON pointer changed that Python could not show: the next `take()` looks at it.
 
-        A member that is no container and no object of its own is sent with the container that holds it.
+        What is no container and no object of its own is sent with the container or the model that holds it.
 
         Raises:
             ValueError: not a pointer.
@@ -121,7 +121,14 @@ class Document(Generic[T]):
         value: Any = self._root
         followed = value
         for token in split(pointer):
-            value = find(value, token)
+            if id(value) in self._tracker.opaque:
+                break  # What an object of somebody else's holds is compared with the whole of it.
+            try:
+                value = find(value, token)
+            except LookupError:
+                if not isinstance(value, Node) or not value._derives:
+                    raise LookupError(f"there is nothing at {pointer!r} in the state") from None
+                break  # What only a model's own serializer knows is written with the model.
             if isinstance(value, Node) or id(value) in self._tracker.opaque:
                 followed = value
         if isinstance(followed, Node):

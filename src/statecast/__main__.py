@@ -1,0 +1,5 @@
+"""`python -m statecast` is the command `statecast`."""
+
+from .cli import main
+
+main()
