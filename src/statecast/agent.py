@@ -108,7 +108,9 @@ class Agent(Generic[S]):
         try:
             inspect.signature(run).bind(None, None)
         except TypeError:
-            raise TypeError(f"{cls.__name__}.run takes the run as its only argument: `async def run(self, run)`") from None
+            raise TypeError(
+                f"{cls.__name__}.run takes the run as its only argument: `async def run(self, run)`"
+            ) from None
         for name in ("authorize", "on_finish"):
             if not inspect.iscoroutinefunction(getattr(cls, name)):
                 raise TypeError(f"{cls.__name__}.{name} must be an `async def`")
