@@ -64,6 +64,10 @@ def test_the_agents_of_the_readme_do_what_it_says(names: dict[str, Any]) -> None
         assert old.state == {"itemCount": 3, "price": 9.5, "total": 28.5}
         researched = await run_agent(names["Researcher"](), "ag-ui")
         assert researched.result == {"hits": 2}
+        refused = await run_agent(names["Guarded"](), "Porto")
+        assert refused.http_status == 401
+        known = await run_agent(names["Guarded"](), "Porto", headers={"x-user": "ada"})
+        assert known.http_status == 200
         asked = await run_agent(names["Booking"](), "book")
         approved = await asked.resume({"approve": True})
         seated = await approved.resume({"seat": "12A"})
@@ -71,6 +75,10 @@ def test_the_agents_of_the_readme_do_what_it_says(names: dict[str, Any]) -> None
         assert (await asked.resume({"approve": False})).text == "Then not."
 
     asyncio.run(scenario())
+
+
+def test_the_test_of_the_readme_passes(names: dict[str, Any]) -> None:
+    names["test_planner"]()
 
 
 def test_the_mounted_apps_of_the_readme_answer(names: dict[str, Any]) -> None:
