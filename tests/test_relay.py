@@ -22,6 +22,7 @@ from ag_ui.core import (
     TextMessageStartEvent,
     ToolCallChunkEvent,
 )
+from pydantic import Field
 
 from agents_support import agent_of, last, only, wire
 from statecast import Agent, AgentError, Run, SequenceError, State, StateError
@@ -122,6 +123,44 @@ def test_D4_an_emitted_patch_applies_as_a_whole_or_not_at_all() -> None:
 class Trip(State):
     city: str = ""
     stops: list[str] = []
+
+
+class Held(Trip):
+    key: str = Field("", exclude=True)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        StateDeltaEvent(delta=[{"op": "replace", "path": "/city", "value": "Rome"}]),
+        StateSnapshotEvent(snapshot={"city": "Rome", "stops": ["museum"]}),
+    ],
+)
+def test_emitted_state_leaves_the_state_itself_and_what_of_it_is_not_sent(event: Any) -> None:
+    class Typed(Agent[Held]):
+        async def run(self, run: Run[Held]) -> None:
+            state = run.state
+            state.key = "of the server"
+            state.stops = ["museum"]
+            stops = state.stops
+            await run.emit(event)
+            assert run.state is state
+            assert (state.city, state.key) == ("Rome", "of the server")
+            stops.append("park")
+
+    result = asyncio.run(run_agent(Typed(), "hi"))
+    assert result.raise_error().state == {"city": "Rome", "stops": ["museum", "park"]}
+
+
+@pytest.mark.parametrize("patch", [{"op": "add", "path": "/-", "value": "x"}, {"op": "replace", "path": "", "value": {}}])
+def test_an_emitted_patch_that_does_not_fit_a_list(patch: dict[str, Any]) -> None:
+    class Typed(Agent[list[int]]):
+        async def run(self, run: Run[list[int]]) -> None:
+            run.state.append(1)
+            with pytest.raises(StateError):
+                await run.emit(StateDeltaEvent(delta=[patch]))
+
+    assert asyncio.run(run_agent(Typed(), "hi")).raise_error().state == [1]
 
 
 def test_emitted_state_is_held_to_the_type() -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from .activity import Activity
 from .errors import AgentError, Interrupted, SequenceError, StateError
 from .scopes import closing
-from .state import Document, StateType, decode_json, encode_json
+from .state import Document, State, StateType, decode_json, encode_json, update
 from .stream.chunks import Expander
 from .stream.rules import Sequence
 from .stream.wire import faults_of, read_event
@@ -119,7 +119,12 @@ async def _pass_on(author: Author, wire: dict[str, Any]) -> None:
 
 def _state_snapshot(author: Author, wire: dict[str, Any]) -> None:
     document = _document(author)
-    document.value = _read(document, wire["snapshot"])
+    value = _read(document, wire["snapshot"])
+    if isinstance(value, State):
+        # The excluded fields and private attributes of ours are none of the other producer's business.
+        update(document, value)
+    else:
+        document.value = value
 
 
 def _state_delta(author: Author, wire: dict[str, Any]) -> None:
@@ -156,10 +161,10 @@ def _patch(document: Document[Any], ops: list[dict[str, Any]]) -> None:
             changed = patch.apply(document.value, in_place=True)
             if changed is not document.value:
                 document.value = changed
-    except _INAPPLICABLE:
-        # A model is no container to the library: patch its JSON.
+    except (*_INAPPLICABLE, StateError, ValidationError):
+        # A model is no container to the library, and a type may refuse what is between the operations: patch its JSON.
         try:
-            document.value = _read(document, patch.apply(decode_json(encode_json(document.value))))
+            update(document, _read(document, patch.apply(decode_json(encode_json(document.value)))))
         except _INAPPLICABLE as error:
             raise StateError(f"the emitted patch does not apply: {type(error).__name__} [D4]") from error
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from .containers import TrackedDict, TrackedList
 from .document import Document
+from .merging import update
 from .model import State
 from .readonly import ReadOnly
 from .schema import StateType
@@ -31,4 +32,5 @@ __all__ = [
     "TrackedList",
     "decode_json",
     "encode_json",
+    "update",
 ]
