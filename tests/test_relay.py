@@ -152,7 +152,9 @@ def test_emitted_state_leaves_the_state_itself_and_what_of_it_is_not_sent(event:
     assert result.raise_error().state == {"city": "Rome", "stops": ["museum", "park"]}
 
 
-@pytest.mark.parametrize("patch", [{"op": "add", "path": "/-", "value": "x"}, {"op": "replace", "path": "", "value": {}}])
+@pytest.mark.parametrize(
+    "patch", [{"op": "add", "path": "/-", "value": "x"}, {"op": "replace", "path": "", "value": {}}]
+)
 def test_an_emitted_patch_that_does_not_fit_a_list(patch: dict[str, Any]) -> None:
     class Typed(Agent[list[int]]):
         async def run(self, run: Run[list[int]]) -> None:
