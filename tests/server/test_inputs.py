@@ -8,6 +8,7 @@ import threading
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, computed_field
 from starlette.applications import Starlette
 
 from live_server import run_input, serve
@@ -204,6 +205,33 @@ def test_what_a_client_says_of_the_servers_own_is_ignored() -> None:
 
 
 # What is not valid
+
+
+class Share(BaseModel):
+    parts: int = 1
+
+    @computed_field
+    def each(self) -> float:
+        if not self.parts:
+            raise ZeroDivisionError("of the server alone")
+        return 1 / self.parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "pointer"),
+    [
+        (list[Share], [{"parts": 0}], "/state/0"),
+        (dict[str, Share], {"a/b": {"parts": 0}}, "/state/a~1b"),
+        (Share, {"parts": 0}, "/state"),
+    ],
+)
+def test_what_the_authors_code_says_of_a_state_that_it_cannot_write_is_not_told(
+    kind: Any, state: Any, pointer: str
+) -> None:
+    class Shares(Agent[kind]): ...  # type: ignore[valid-type]
+
+    assert pointers(Shares(), state) == {pointer: "This cannot be written as JSON"}
+    assert "of the server alone" in pointers(Shares(), state, debug=True)[pointer]
 
 
 def test_pointers_are_places_in_the_body() -> None:

@@ -71,7 +71,9 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
     except ValidationError as error:
         raise invalid(faults_of(error, loaded, at="/state", debug=debug)) from None
     except StateError as error:
-        raise invalid([Fault(f"/state{error.pointer}", error.reason, "state")]) from None
+        # A reason that has a cause tells what the author's own code said of the input.
+        message = error.reason if debug or error.__cause__ is None else "This cannot be written as JSON"
+        raise invalid([Fault(f"/state{error.pointer}", message, "state")]) from None
     return Prepared(given, document, warnings)
 
 
