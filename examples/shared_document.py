@@ -3,9 +3,10 @@
 State comes back with every run, so the user interface may edit it between two runs: the agent sees the edit, finds which
 sections are new to it, and goes on from there. What the agent changes goes back as deltas.
 
-Try it (the second call brings the state that the first one left, with a section that the user added):
+Try it (the second call brings a state to which the user added a section):
     python examples/shared_document.py
     statecast watch http://127.0.0.1:8000/ "Write the introduction"
+    echo '{"title": "Guide", "sections": [{"title": "Introduction", "text": "Hello."}, {"title": "Mine"}]}' > edited.json
     statecast watch http://127.0.0.1:8000/ "Go on" --state edited.json
 """
 
