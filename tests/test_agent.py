@@ -12,7 +12,7 @@ from ag_ui.core import AgentCapabilities, RunAgentInput, UserMessage
 from typing_extensions import TypeVar
 
 from agents_support import agent_of
-from statecast import Agent, Run, State
+from statecast import Agent, Ending, Run, State
 from statecast.agent import state_annotation
 
 
@@ -273,13 +273,18 @@ def test_a_run_without_http_opens_the_lifespan() -> None:
 
 def test_a_reader_that_leaves_after_the_first_event_leaves_no_run_behind() -> None:
     started = []
+    endings = []
 
-    async def body(run: Run[Any]) -> None:
-        started.append(run)
+    class Left(Agent[dict[str, Any]]):
+        async def run(self, run: Run[dict[str, Any]]) -> None:
+            started.append(run)
+
+        async def on_finish(self, run: Run[dict[str, Any]], ending: Ending) -> None:
+            endings.append(ending.kind)
 
     async def scenario() -> set[Any]:
         before = asyncio.all_tasks()
-        events = agent_of(body).stream(given())
+        events = Left().stream(given())
         assert (await anext(events)).type == "RUN_STARTED"
         await events.aclose()  # type: ignore[attr-defined]
         await asyncio.sleep(0)
@@ -287,6 +292,7 @@ def test_a_reader_that_leaves_after_the_first_event_leaves_no_run_behind() -> No
 
     assert asyncio.run(asyncio.wait_for(scenario(), 5)) == set()
     assert started == []
+    assert endings == ["disconnected"]
 
 
 def test_a_run_that_is_cancelled_before_it_began_ends_as_cancelled() -> None:

@@ -58,6 +58,16 @@ class Execution:
         for warning in prepared.warnings:
             self.log.warning("%s", warning)
         self._document = prepared.document
+        self._started = {
+            "type": "RUN_STARTED",
+            "threadId": given.thread_id,
+            "runId": given.run_id,
+            "protocolVersion": PROTOCOL_VERSION,
+        }
+        if given.parent_run_id is not None:
+            self._started["parentRunId"] = given.parent_run_id
+        self._lower = None if given.protocol_version is not None else Downgrade(self.log)
+        self._first = frame(self._started if self._lower is None else self._lower(self._started) or self._started)
         self._running: Running | None = None
         self._reason: CancelReason | None = None
         self._disconnected = False
@@ -82,32 +92,12 @@ class Execution:
         """
         running = self._running
         if running is None:
-            started = self._started()
-            lower = None if self._input.protocol_version is not None else Downgrade(self.log)
-            first = frame((lower(started) or started) if lower is not None else started)
             if not self._said_first:
                 self._said_first = True
-                yield first
+                yield self._first
                 # A turn for the transport: uvloop's writes what it was given at the end of the turn.
                 await asyncio.sleep(0)
-            if self._disconnected:
-                return
-            running = self._running = Running(
-                self._service,
-                self._input,
-                self._document,
-                self.options,
-                request=self._request,
-                principal=self._principal,
-                downgrade=lower,
-                log=self.log,
-            )
-            running.start(started, first, self._end)
-            # What was validated may differ from what arrived.
-            self._document.on_change = running.outbox.touch
-            running.outbox.touch()
-            if self._reason is not None:
-                running.cancel(self._reason)
+            running = self._begin()
             # The agent's first turn: what it sets at once is part of the first state event (D2), or a typed state would go out
             # as its defaults first, and as what it is meant to be a moment later.
             await asyncio.sleep(0)
@@ -132,6 +122,27 @@ class Execution:
                 continue
             await channel.wait(silence if due is None else min(due, silence))
 
+    def _begin(self) -> Running:
+        self._running = running = Running(
+            self._service,
+            self._input,
+            self._document,
+            self.options,
+            request=self._request,
+            principal=self._principal,
+            downgrade=self._lower,
+            log=self.log,
+        )
+        running.start(self._started, self._first, self._end)
+        # What was validated may differ from what arrived.
+        self._document.on_change = running.outbox.touch
+        running.outbox.touch()
+        if self._reason is not None:
+            running.cancel(self._reason)
+        if self._disconnected:
+            running.disconnect()
+        return running
+
     def cancel(self, reason: CancelReason) -> None:
         """Stops the run on purpose: it ends with the cancelled outcome (L3). Does nothing in a run that is over."""
         if self._running is not None:
@@ -149,19 +160,12 @@ class Execution:
         """The reader stops reading. Returns when the run is over, or its grace is."""
         self.disconnect()
         if self._running is None:
-            self._end()
+            if self._said_first:
+                # The client was told that it began: it ends like any other, its agent cancelled before its first line.
+                self._begin()
+            else:
+                self._end()
         await asyncio.shield(self.done)
-
-    def _started(self) -> dict[str, Any]:
-        event = {
-            "type": "RUN_STARTED",
-            "threadId": self._input.thread_id,
-            "runId": self._input.run_id,
-            "protocolVersion": PROTOCOL_VERSION,
-        }
-        if self._input.parent_run_id is not None:
-            event["parentRunId"] = self._input.parent_run_id
-        return event
 
     def _end(self) -> None:
         if not self.done.done():
