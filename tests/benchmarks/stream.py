@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import statistics
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -148,8 +147,6 @@ def main() -> None:
                 ("bare", "/bare/1", body()),
             ):
                 for _ in range(20):
-                    # The server has put away the request before: what that costs is not this one's first byte.
-                    time.sleep(0.003)
                     seconds, _, _ = read_all(port, path, payload)
                     if round:
                         first[name].append(seconds * 1e3)

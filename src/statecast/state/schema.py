@@ -116,7 +116,7 @@ class StateType:
             StateError: it is not of this type.
         """
         spec = self._spec
-        if fitting(value, spec):
+        if fitting(value, spec) or type(value) is self._open:
             return value, spec
         try:
             read = self._adapter.validate_python(value)
@@ -126,6 +126,11 @@ class StateType:
         if _holds_the_same(value, read):
             return value, spec
         return kept(value, read, spec), spec
+
+    @cached_property
+    def _open(self) -> type | None:
+        """The plain container whose items may be anything, if this type is one."""
+        return (get_origin(self.annotation) or self.annotation) if self.annotation in _EMPTY else None
 
     @cached_property
     def accepts_null(self) -> bool:

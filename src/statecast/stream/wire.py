@@ -204,7 +204,7 @@ _VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})", re.ASCII)
 
 def version_warning(declared: str | None, ours: str = PROTOCOL_VERSION) -> str | None:
     """What to say of a peer's `protocolVersion`: nothing, unless it is newer than ours or cannot be read (I3)."""
-    if declared is None:
+    if declared is None or declared == ours:
         return None
     match = _VERSION.fullmatch(declared)
     if match is None:
