@@ -11,7 +11,7 @@ import pytest
 
 from agents_support import agent_of, only, wire
 from statecast import Agent, AgentError, Run, SequenceError, State, StateError
-from statecast.testing import open_run, run_agent
+from statecast.testing import BrokenStream, open_run, run_agent
 
 BIG = "x" * 600
 STATE = ("STATE_SNAPSHOT", "STATE_DELTA")
@@ -366,3 +366,16 @@ def test_what_an_agents_first_lines_change_is_in_the_first_state_event() -> None
 
     typed = asyncio.run(run_agent(Eager(), "hi", state={}))
     assert only(typed, *STATE) == [{"type": "STATE_SNAPSHOT", "snapshot": {"city": "Faro", "stops": []}}]
+
+
+def test_a_batch_that_is_never_left_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    held = []
+
+    async def body(run: Run[Any]) -> None:
+        held.append(run.batch())
+        held[0].__enter__()
+        run.state["a"] = 1
+
+    with pytest.raises(BrokenStream, match="differ at '/a'"):
+        play(body)
+    assert "a batch is open at the end of the run" in caplog.text

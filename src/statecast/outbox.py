@@ -168,7 +168,9 @@ class Outbox(Feed):
         """Sends what is pending at the end of the run. Raises `StateError` if the state still cannot be written."""
         for one in self._expander.close():
             self._put(one)
-        if not self._holding:
+        if self._holding:
+            self.log.error("a batch is open at the end of the run: the client does not get what changed since it began")
+        else:
             self.flush_now()
 
     def cancel(self) -> None:
