@@ -290,3 +290,12 @@ def test_a_repeated_run_id_is_accepted_on_a_resume(caplog: pytest.LogCaptureFixt
 
     caplog.set_level(logging.WARNING)
     assert last(asyncio.run(scenario()))["result"] == 5
+
+
+def test_P2_half_a_surrogate_pair_in_an_answer() -> None:
+    async def body(run: Run[Any]) -> Any:
+        return await run.ask("say", schema=dict[str, str])
+
+    half = {"text": "\ud83d"}
+    assert last(play(body, resume=[answer("say", half)]))["result"] == half
+    assert play(body, resume=[answer("say", {"text": 5, "half": "\ud83d"})]).error.code == "invalid_answer"

@@ -146,7 +146,7 @@ class Questions:
         if adapter is None:
             return payload
         try:
-            return adapter.validate_json(to_json(payload))
+            return _validated(adapter, payload)
         except ValidationError as error:
             faults = "; ".join(f"{fault['loc']}: {fault['msg']}" for fault in error.errors(include_input=False))
             self._log.warning("the answer to %r does not fit its schema: %s", question.key, faults)
@@ -157,6 +157,15 @@ class Questions:
             if id in self._asked or ids.count(id) > 1:
                 raise SequenceError(f"the question {id!r} was already asked in this run: give it an id=", "P1")
         self._asked.update(ids)
+
+
+def _validated(adapter: TypeAdapter[Any], payload: Any) -> Any:
+    try:
+        text = to_json(payload)
+    except ValueError:
+        # Half a surrogate pair, which JavaScript writes and the JSON parser refuses.
+        return adapter.validate_python(payload)
+    return adapter.validate_json(text)
 
 
 def _adapter(schema: Any) -> TypeAdapter[Any] | None:

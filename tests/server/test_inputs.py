@@ -316,3 +316,8 @@ def test_without_http_the_agents_lifespan_is_open_when_its_state_is_made() -> No
         return [event async for event in Pooled().stream(given)]
 
     assert asyncio.run(main())[-1].result == 3
+
+
+def test_a_problem_may_name_half_a_surrogate_pair() -> None:
+    response = Problem(422, errors=[{"pointer": "/\ud83d", "message": "wrong", "type": "value_error"}]).response()
+    assert json.loads(bytes(response.body))["errors"][0]["pointer"] == "/\ud83d"

@@ -10,6 +10,8 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from ..state import encode_json
+
 __all__ = ["Problem"]
 
 
@@ -56,7 +58,7 @@ class Problem(Exception):
         if self.errors is not None:
             body["errors"] = self.errors
         return Response(
-            to_json(body),
+            encode_json(body),
             self.status,
             {"Cache-Control": "no-store", **self.headers},
             media_type="application/problem+json",
