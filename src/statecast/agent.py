@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cached_property
 from typing import Any, ClassVar, ForwardRef, Generic, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
@@ -54,7 +54,7 @@ class RunOptions(TypedDict, total=False):
     grace: float
     max_body: int
     max_runs: int | None
-    cors: tuple[str, ...]
+    cors: Sequence[str]
     first_state: Literal["snapshot", "delta"]
 
 
@@ -197,7 +197,7 @@ class Agent(Generic[S]):
         grace: float = 5.0,
         max_body: int = 16 * 2**20,
         max_runs: int | None = None,
-        cors: tuple[str, ...] = (),
+        cors: Sequence[str] = (),
         first_state: Literal["snapshot", "delta"] = "snapshot",
         inspector: bool = False,
     ) -> Starlette:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ class Options:
     grace: float = 5.0
     max_body: int = 16 * 2**20
     max_runs: int | None = None
-    cors: tuple[str, ...] = ()
+    cors: Sequence[str] = ()
     first_state: Literal["snapshot", "delta"] = "snapshot"
 
     def __post_init__(self) -> None:
