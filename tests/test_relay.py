@@ -177,6 +177,20 @@ def test_emitted_state_is_held_to_the_type() -> None:
     assert asyncio.run(run_agent(Typed(), "hi")).state == {"city": "", "stops": ["museum"]}
 
 
+def test_A2_an_emitted_patch_leaves_an_activity_an_object() -> None:
+    async def body(run: Run[Any]) -> None:
+        await run.emit(ActivitySnapshotEvent(message_id="a", activity_type="PLAN", content={"n": 1}))
+        with pytest.raises(StateError, match="A2"):
+            await run.emit(
+                ActivityDeltaEvent(
+                    message_id="a", activity_type="OTHER", patch=[{"op": "replace", "path": "", "value": [1]}]
+                )
+            )
+
+    (event,) = only(play(body), "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
+    assert (event["content"], event["activityType"]) == ({"n": 1}, "PLAN")
+
+
 def test_emitted_activities_are_tracked_ones() -> None:
     async def body(run: Run[Any]) -> None:
         with pytest.raises(SequenceError) as raised:

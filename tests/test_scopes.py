@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic import RootModel
 from ag_ui.core import TextPart
 
 from agents_support import agent_of, last, only, wire
@@ -277,7 +278,7 @@ def test_A1_an_activity_is_tracked_like_state() -> None:
     assert message.content == {"steps": ["one", "two"], "text": "x" * 600}
 
 
-@pytest.mark.parametrize("content", [[], "text", None, 1])
+@pytest.mark.parametrize("content", [[], "text", None, 1, RootModel[list[int]]([1])])
 def test_A1_an_activity_is_an_object(content: Any) -> None:
     async def body(run: Run[Any]) -> None:
         with pytest.raises(ValueError, match="A1"):

@@ -11,7 +11,7 @@ from .outbox import Outbox
 from .scopes import event, new_id, plain
 from .state import Delta, Document, Snapshot, encode_json
 
-__all__ = ["Activity"]
+__all__ = ["Activity", "check_object"]
 
 T = TypeVar("T", bound=dict[str, Any])
 
@@ -37,8 +37,7 @@ class Activity(Generic[T]):
         metadata: dict[str, Any] | None = None,
         debug: bool = False,
     ) -> None:
-        if not isinstance(content, (dict, BaseModel)):
-            raise StateError(f"the content of an activity is an object, not {content.__class__.__name__} [A1]")
+        check_object(content, "A1")
         self.id = new_id() if id is None else id
         self.type = type
         self._owner = owner
@@ -55,8 +54,7 @@ class Activity(Generic[T]):
 
     @content.setter
     def content(self, value: T) -> None:
-        if not isinstance(value, (dict, BaseModel)):
-            raise StateError(f"the content of an activity is an object, not {value.__class__.__name__} [A2]")
+        check_object(value, "A2")
         self.document.value = value
 
     def restate(self, *, type: str, metadata: dict[str, Any] | None = None, owner: str | None = None) -> None:
@@ -79,3 +77,10 @@ class Activity(Generic[T]):
         member = "patch" if delta else "content"
         payload = encode_json(wire)[:-1] + f',"{member}":'.encode() + taken.json + b"}"
         return {**wire, member: taken.ops if isinstance(taken, Delta) else taken.value}, payload
+
+
+def check_object(content: Any, rule: str) -> None:
+    """Raises `StateError` if this is not written as a JSON object, as some pydantic models are not."""
+    if isinstance(content, dict) or (isinstance(content, BaseModel) and isinstance(plain(content), dict)):
+        return
+    raise StateError(f"the content of an activity is an object, not {type(content).__name__} [{rule}]")

@@ -14,7 +14,7 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ValidationError
 
-from .activity import Activity
+from .activity import Activity, check_object
 from .errors import AgentError, Interrupted, SequenceError, StateError
 from .scopes import closing
 from .state import Document, State, StateType, decode_json, encode_json, update
@@ -195,8 +195,10 @@ def _activity_delta(author: Author, wire: dict[str, Any]) -> None:
     if known is None:
         raise SequenceError(f"ACTIVITY_DELTA for {wire['messageId']!r} before its first ACTIVITY_SNAPSHOT", "A2")
     assert isinstance(known, Activity)
+    with known.document.batch():
+        _patch(known.document, wire["patch"])
+        check_object(known.content, "A2")
     known.restate(type=wire["activityType"], metadata=wire.get("metadata"))
-    _patch(known.document, wire["patch"])
 
 
 _APPLIED: dict[str, Callable[[Author, dict[str, Any]], None]] = {
