@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic import RootModel
 from ag_ui.core import TextPart
+from pydantic import RootModel
 
 from agents_support import agent_of, last, only, wire
 from statecast import AgentError, Run, RunEnded, SequenceError
