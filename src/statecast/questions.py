@@ -59,6 +59,12 @@ class Question:
     def __post_init__(self) -> None:
         if self.expires_at is not None and self.expires_in is not None:
             raise TypeError("give expires_at or expires_in, not both")
+        for name, allowed in _FIELDS.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, allowed):
+                raise TypeError(f"{name} of a question is a {allowed[0].__name__}, not {type(value).__name__}")
+        if self.reason is None:
+            raise TypeError("a question has a reason")
 
     @property
     def key(self) -> str:
@@ -66,6 +72,16 @@ class Question:
         if self.id is not None:
             return self.id
         return self.reason if self.tool_call_id is None else f"{self.reason}:{self.tool_call_id}"
+
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "reason": (str,),
+    "id": (str,),
+    "message": (str,),
+    "tool_call_id": (str,),
+    "expires_at": (datetime, str),
+    "metadata": (dict,),
+}
 
 
 class Questions:

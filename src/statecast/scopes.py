@@ -42,11 +42,25 @@ def plain(value: Any) -> Any:
 
 
 def event(type: str, owner: str | None, **fields: Any) -> dict[str, Any]:
-    """An event in wire form: fields that are `None` are left out (W6), the owner is tagged (G1)."""
-    wire = {"type": type, **{name: value for name, value in fields.items() if value is not None}}
+    """An event in wire form: fields that are `None` are left out (W6), the owner is tagged (G1).
+
+    Raises:
+        TypeError: a field that is a text for the client's schema is none, as an id that is a number.
+    """
     if owner is not None:
-        wire["subagentRunId"] = owner
+        fields["subagentRunId"] = owner
+    wire: dict[str, Any] = {"type": type}
+    for name, value in fields.items():
+        if value is not None:
+            if name not in _NO_TEXTS and not isinstance(value, str):
+                raise TypeError(f"{type}: {name} is a str, not {value.__class__.__name__}")
+            wire[name] = value
+    if "metadata" in wire and not isinstance(wire["metadata"], dict):
+        raise TypeError(f"{type}: metadata is a dict, not {wire['metadata'].__class__.__name__}")
     return wire
+
+
+_NO_TEXTS = frozenset({"metadata", "content", "result", "outcome"})
 
 
 def new_id() -> str:
@@ -280,6 +294,8 @@ class ToolCall(Scope):
         message_id = new_id() if id is None else id
         extra = plain(metadata)
         if error is not None:
+            if not isinstance(error, str):
+                raise TypeError(f"error is a str, not {type(error).__name__}")
             extra = {**(extra or {}), "error": error}
         event = self._event(
             "TOOL_CALL_RESULT",
