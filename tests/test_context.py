@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -200,3 +201,27 @@ def test_spans_for_run_step_tool_and_subagent_nest(spans: InMemorySpanExporter) 
     assert set(finished["run"].attributes) == {"statecast.agent", "statecast.thread_id", "statecast.run_id"}
     assert not finished["run"].status.is_ok
     assert "private" not in str([span.to_json() for span in finished.values()])
+
+
+def test_records_of_all_our_loggers_carry_the_ids_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    class Large(Agent[dict[str, Any]]):
+        async def run(self, run: Run[dict[str, Any]]) -> None:
+            run.state["n"] = 2**60
+            await run.flush()
+
+    async def scenario() -> None:
+        await run_agent(Large(), "hi", thread_id="t1", run_id="r1")
+        given = run_input(thread_id="t3", run_id="r3", state={"n": 2**60})
+        async for _ in Large().stream(given):
+            pass
+        logging.getLogger("statecast.server").warning("outside")
+
+    asyncio.run(scenario())
+    found = {(record.name, record.__dict__["thread_id"], record.__dict__["run_id"]) for record in caplog.records}
+    assert ("statecast.state", "t1", "r1") in found
+    assert ("statecast.state", "t3", "r3") in found
+    assert ("statecast.server", None, None) in found
+
+
+def run_input(**more: Any) -> RunAgentInput:
+    return RunAgentInput(messages=[], tools=[], context=[], forwarded_props=None, **more)

@@ -54,6 +54,7 @@ class Execution:
         self._request = request
         self._principal = principal
         self._runs = runs
+        self.ids = given.thread_id, given.run_id
         self.log = logging.LoggerAdapter(logger, {"thread_id": given.thread_id, "run_id": given.run_id})
         for warning in prepared.warnings:
             self.log.warning("%s", warning)

@@ -12,6 +12,7 @@ from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
 from ..errors import StateError
+from ..logs import run_ids
 from ..state import Document
 from ..stream.wire import Fault, WireError, faults_of, read_input
 from .problem import Problem
@@ -58,6 +59,7 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
         given, warnings = read_input(data, debug=debug)
     except WireError as error:
         raise invalid(error.faults) from None
+    run_ids.set((given.thread_id, given.run_id))
     arrived = data.get("state", _ABSENT)
     baseline = {} if arrived is _ABSENT else arrived
     kind = service.state_type

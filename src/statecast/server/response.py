@@ -13,6 +13,7 @@ from sse_starlette import EventSourceResponse
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
+from ..logs import run_ids
 from .execution import Execution
 from .stall import Stall
 
@@ -53,6 +54,7 @@ class RunResponse(EventSourceResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._execution.open()
+        run_ids.set(self._execution.ids)
         try:
             await super().__call__(scope, receive, send)
         except SendTimeoutError:

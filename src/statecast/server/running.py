@@ -21,6 +21,7 @@ from starlette.requests import Request
 from ..conversation import Conversation
 from ..ending import CancelReason, Ending, SentEvent
 from ..errors import AgentError
+from ..logs import run_ids
 from ..outbox import Outbox
 from ..questions import Questions
 from ..run import Run, current
@@ -135,6 +136,7 @@ class Running:
 
     async def _author(self) -> None:
         current.set(self.run)
+        run_ids.set((self.run.thread_id, self.run.run_id))
         span = Span("run", {"agent": self.service.name, "thread_id": self.run.thread_id, "run_id": self.run.run_id})
         span.enter()
         try:
@@ -148,6 +150,7 @@ class Running:
             span.leave(self.exception)
 
     async def _supervise(self, over: Callable[[], None]) -> None:
+        run_ids.set((self.run.thread_id, self.run.run_id))
         agent = self._agent
         observing = None if self._observer is None else self._loop.create_task(self._observer.run())
         try:
