@@ -418,10 +418,13 @@ def test_nothing_is_left_of_a_thousand_runs_whose_clients_leave(
     wait_until(lambda: server.active == 0)
     forget()
     leave_runs(100)
-    tasks, files, blocks = left()
-    leave_runs(900)
-    tasks_after, files_after, blocks_after = left()
-    assert tasks_after <= tasks
-    assert files_after <= files
-    # A run that left one object behind would show as 900 blocks and more.
-    assert blocks_after - blocks < 450
+    growth: list[int] = []
+    # What else goes on in the process may grow once; what runs leave behind grows each time, by a block for each and more.
+    while len(growth) < 2 or (min(growth) >= 225 and len(growth) < 4):
+        tasks, files, blocks = left()
+        leave_runs(450)
+        tasks_after, files_after, blocks_after = left()
+        assert tasks_after <= tasks
+        assert files_after <= files
+        growth.append(blocks_after - blocks)
+    assert min(growth) < 225, growth
