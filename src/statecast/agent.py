@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from contextvars import copy_context
 from functools import cached_property
 from typing import Any, ClassVar, ForwardRef, Generic, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
@@ -275,9 +274,7 @@ class Agent(Generic[S]):
             data["state"] = input.state
         chosen = Options(**options)
         async with self.running():
-            # In a context of its own: what logs of this run carry must not stay in the caller's.
-            prepared = copy_context().run(prepare, self, data, debug=chosen.debug)
-            execution = Execution(self, prepared, chosen)
+            execution = Execution(self, prepare(self, data, debug=chosen.debug), chosen)
             execution.open()
             try:
                 async with aclosing(execution.frames()) as chunks:

@@ -59,24 +59,30 @@ def prepare(service: Service, data: Any, *, debug: bool = False) -> Prepared:
         given, warnings = read_input(data, debug=debug)
     except WireError as error:
         raise invalid(error.faults) from None
-    run_ids.set((given.thread_id, given.run_id))
-    arrived = data.get("state", _ABSENT)
+    token = run_ids.set((given.thread_id, given.run_id))
+    try:
+        return Prepared(given, _document(service, data.get("state", _ABSENT), debug=debug), warnings)
+    finally:
+        run_ids.reset(token)
+
+
+def _document(service: Service, arrived: Any, *, debug: bool) -> Document[Any]:
+    """The state of a run, and what its client holds of it."""
     baseline = {} if arrived is _ABSENT else arrived
     kind = service.state_type
     loaded = arrived if _carries_none(service, arrived) else _load(service, kind.strip(arrived), debug=debug)
     if _carries_none(service, loaded):
-        return Prepared(given, Document(_initial_state(service), type=kind, baseline=baseline, debug=debug), warnings)
+        return Document(_initial_state(service), type=kind, baseline=baseline, debug=debug)
     if kind.has_read_only:
         loaded = kind.fill(loaded, _initial_state(service))
     try:
-        document = Document(kind.validate(loaded), type=kind, baseline=baseline, debug=debug)
+        return Document(kind.validate(loaded), type=kind, baseline=baseline, debug=debug)
     except ValidationError as error:
         raise invalid(faults_of(error, loaded, at="/state", debug=debug)) from None
     except StateError as error:
         # A reason that has a cause tells what the author's own code said of the input.
         message = error.reason if debug or error.__cause__ is None else "This cannot be written as JSON"
         raise invalid([Fault(f"/state{error.pointer}", message, "state")]) from None
-    return Prepared(given, document, warnings)
 
 
 def invalid(found: list[Fault]) -> Problem:
