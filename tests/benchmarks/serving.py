@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -21,7 +22,9 @@ def serve(app: Any) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind(("127.0.0.1", 0))
     print(sock.getsockname()[1], flush=True)
-    config = uvicorn.Config(app, log_level="error", access_log=False, backlog=4096, timeout_graceful_shutdown=1)
+    # STATECAST_PLAIN=1: as `pip install statecast` alone serves, without uvloop and httptools.
+    plain = {"loop": "asyncio", "http": "h11"} if os.environ.get("STATECAST_PLAIN") else {}
+    config = uvicorn.Config(app, **plain, log_level="error", access_log=False, backlog=4096, timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[sock])
 
 
