@@ -24,7 +24,9 @@ def serve(app: Any) -> None:
     print(sock.getsockname()[1], flush=True)
     # STATECAST_PLAIN=1: as `pip install statecast` alone serves, without uvloop and httptools.
     plain = {"loop": "asyncio", "http": "h11"} if os.environ.get("STATECAST_PLAIN") else {}
-    config = uvicorn.Config(app, **plain, log_level="error", access_log=False, backlog=4096, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, **plain, log_level="error", access_log=False, backlog=4096, timeout_graceful_shutdown=1
+    )
     uvicorn.Server(config).run(sockets=[sock])
 
 
