@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from time import monotonic
 from typing import Any, Protocol
 
@@ -27,6 +28,9 @@ __all__ = ["COMPARE_SECONDS", "Feed", "TrackedActivity"]
 
 COMPARE_SECONDS = 0.25
 """How often values that Python cannot track are compared while nothing else happens."""
+DELTA = b'data: {"type":"STATE_DELTA","delta":'
+SNAPSHOT = b'data: {"type":"STATE_SNAPSHOT","snapshot":'
+TAIL = b"}\n\n"
 
 
 class TrackedActivity(Protocol):
@@ -45,6 +49,10 @@ class Feed:
         first_delta: the run's first state event may be a delta (D2 asks for a snapshot).
         state_interval: seconds between two state events that nobody asked for.
         on_fatal: called when the run cannot go on, with the error that must end it.
+        observe: called with the type and the bytes of each frame that was put in the channel.
+
+    Attributes:
+        rest: seconds until state will be due of which nothing was due at the last `read`; `None` if nothing waits.
     """
 
     def __init__(
@@ -56,6 +64,7 @@ class Feed:
         first_delta: bool,
         state_interval: float,
         on_fatal: Callable[[AgentError], None],
+        observe: Callable[[str, int], None] | None,
         log: logging.LoggerAdapter[logging.Logger] | logging.Logger,
     ) -> None:
         self.sequence = sequence
@@ -64,6 +73,8 @@ class Feed:
         self.state_events = 0
         self.log = log
         self.fatal: AgentError | None = None
+        self.rest: float | None = None
+        self._observe = observe
         self._deltas = first_delta
         self._interval = state_interval
         self._on_fatal = on_fatal
@@ -75,7 +86,7 @@ class Feed:
         self._changed: deque[TrackedActivity | None] = deque()
         # A flush failed, or is going on; the messages were edited; something is found by comparing only.
         self._stale = self._restate = self._asks = False
-        # Short ways: nothing but more text can be due (`Outbox.write`), or nothing but the state (`pull`).
+        # Short ways: nothing but more text can be due (`Outbox.write`), or nothing but the state (`read`).
         self._calm = self._plain = False
         # Counts what may put another message behind a known id.
         self._epoch = 0
@@ -87,7 +98,7 @@ class Feed:
         self._cancelled = self._ended = False
         self._warned_size = False
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
 
     def watch(self, document: Document[Any]) -> None:
         """Makes this document the run's state. Its `on_change` is `touch`."""
@@ -101,7 +112,11 @@ class Feed:
     def touch(self, activity: TrackedActivity | None = None) -> None:
         """Marks the state, or an activity, as changed. Called in the thread that changed it."""
         self._changed.append(activity)
-        self._wake()
+        if get_ident() == self._thread:
+            if self.channel.reader is not None:
+                self.channel.wake()
+        else:
+            self._wake()
 
     def edited(self) -> None:
         """The messages were edited: they are restated at the next flush."""
@@ -123,8 +138,27 @@ class Feed:
                 self._holding -= 1
             self._wake()
 
-    def pull(self) -> float | None:
-        """Takes the state for the reader if it is due. Returns the seconds until it will be, `None` if nothing waits."""
+    def read(self) -> bytes:
+        """All that is ready for the client, as one chunk: what was sent, then the state if it is due. `b""`: nothing is."""
+        if self._plain and self._changed and not self._holding:
+            now = monotonic()
+            if now - self._sent_at >= self._interval:
+                # Nothing else can be due: in most cases one value gave way to another.
+                self._changed.clear()
+                text = self._document.take_leaf() if self._deltas else None  # type: ignore[union-attr]
+                if text is not None:
+                    frame = DELTA + text + TAIL
+                    self._sent_at = now
+                    self.state_events += 1
+                    if self._observe is not None:
+                        self._observe("STATE_DELTA", len(frame))
+                    return self.channel.pass_on(frame, now)
+                self._flush_state(now)
+        self.rest = self._pull()
+        return self.channel.take()
+
+    def _pull(self) -> float | None:
+        """Takes the state if it is due. Returns the seconds until it will be, `None` if nothing waits."""
         if self._ended or self._holding:
             return None
         now = monotonic()
@@ -132,10 +166,7 @@ class Feed:
             wait = self._sent_at + self._interval - now
             if wait > 0:
                 return wait
-            if self._plain:
-                self._flush_state(now)
-            else:
-                self._flush_quietly()
+            self._flush_quietly()
         if self._stale or self._asks:
             wait = self._compared_at + COMPARE_SECONDS - now
             if wait > 0:
@@ -146,7 +177,6 @@ class Feed:
 
     def _flush_state(self, now: float) -> None:
         """What `flush_now` comes to when there is the state alone, and nothing in it needs to be compared."""
-        self._changed.clear()
         try:
             taken = self._document.take(delta=self._deltas)  # type: ignore[union-attr]
             if taken is not None:
@@ -248,7 +278,7 @@ class Feed:
             self.log.error("the state cannot be written, the client keeps the last one: %s", error, exc_info=error)
 
     def _wake(self) -> None:
-        if threading.get_ident() == self._thread:
+        if get_ident() == self._thread:
             self.channel.wake()
             return
         try:
@@ -258,7 +288,9 @@ class Feed:
 
     def _settle(self) -> None:
         """Which short ways are open now."""
-        self._plain = not (self._stale or self._restate or self._asks or self._activities or self._document is None)
+        self._plain = not (
+            self._ended or self._stale or self._restate or self._asks or self._activities or self._document is None
+        )
         self._calm = not (
             self._ended
             or self._cancelled
@@ -285,10 +317,9 @@ class Feed:
 
     def _put_state(self, taken: Delta | Snapshot) -> None:
         if isinstance(taken, Delta):
-            kind, head = "STATE_DELTA", b'data: {"type":"STATE_DELTA","delta":'
+            kind, encoded = "STATE_DELTA", DELTA + taken.json + TAIL
         else:
-            kind, head = "STATE_SNAPSHOT", b'data: {"type":"STATE_SNAPSHOT","snapshot":'
-        encoded = head + taken.json + b"}\n\n"
+            kind, encoded = "STATE_SNAPSHOT", SNAPSHOT + taken.json + TAIL
         # No rule to ask: state may be sent at any time while the run is active (D1), and flushes happen only then.
         if len(encoded) > WARN_EVENT:
             self._check_size(kind, encoded, taken)

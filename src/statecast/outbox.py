@@ -30,7 +30,7 @@ logger = logging.getLogger("statecast.run")
 class Outbox(Feed):
     """The one way out of a run.
 
-    Changes of the state are taken before every other event, and by the channel's reader through `pull`.
+    Changes of the state are taken before every other event, and by the channel's reader through `read`.
 
     Args:
         first_delta: the run's first state event may be a delta (D2 asks for a snapshot).
@@ -61,11 +61,11 @@ class Outbox(Feed):
             first_delta=first_delta,
             state_interval=state_interval,
             on_fatal=on_fatal,
+            observe=observe,
             log=log,
         )
         self.debug = debug
         self._downgrade = downgrade
-        self._observe = observe
         self._expander = Expander()
 
     # What the run and its scopes send
@@ -189,7 +189,7 @@ class Outbox(Feed):
     def abandon(self) -> None:
         """Ends without a word: the client has gone."""
         self._ended = True
-        self._calm = False
+        self._calm = self._plain = False
         self._changed.clear()
         self.channel.close()
 

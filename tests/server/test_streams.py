@@ -10,13 +10,14 @@ import os
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
-from live_server import Connection, ThreadServer, run_input, serve, stretched, wait_until
+from live_server import Connection, ThreadServer, run_input, serve, spawn, stretched, wait_until
 from statecast import Agent, AgentError, Ending, Run
 
 GRACE = 1.0
@@ -365,14 +366,30 @@ def test_bursts_of_changes_are_paced(server: ThreadServer) -> None:
 # An agent that never awaits
 
 
-def test_the_first_events_of_an_agent_that_never_awaits_arrive_at_once(server: ThreadServer) -> None:
+BUSY = """
+from statecast import Agent
+
+class Busy(Agent):
+    async def run(self, run):
+        async with run.text() as text:
+            while True:
+                await text.write("word ")
+
+agent = Busy()
+"""
+
+
+def test_the_first_events_of_an_agent_that_never_awaits_arrive_at_once(tmp_path: Path) -> None:
+    (tmp_path / "busy.py").write_text(BUSY)
     best = 1.0
-    for _ in range(3):
-        with server.run(path="/busy") as run:
-            began = monotonic()
-            events = run.events()
-            assert [next(events)["type"] for _ in range(3)][2] == "TEXT_MESSAGE_CONTENT"
-            best = min(best, monotonic() - began)
+    # In a process of its own: a client in the same one waits its turn for the interpreter, however soon the bytes are there.
+    with spawn("serve", "busy:agent", cwd=tmp_path) as served:
+        for _ in range(3):
+            with served.run() as run:
+                began = monotonic()
+                events = run.events()
+                assert [next(events)["type"] for _ in range(3)][2] == "TEXT_MESSAGE_CONTENT"
+                best = min(best, monotonic() - began)
     assert best < stretched(0.05)
 
 
@@ -403,7 +420,8 @@ def test_nothing_is_left_of_a_thousand_runs_whose_clients_leave(
             if number % 3:
                 next(run.events())
             (run.reset if number % 2 else run.close)()
-        # Who leaves before the first frame has no run.
+        # Who leaves before the first frame has no run. Connections are taken in order: after this one, all were.
+        server.events(path="/brief")
         wait_until(lambda: server.active == 0, 30)
         assert len(sleeper.endings) + len(busy.endings) <= count
         assert len(sleeper.endings) + len(busy.endings) >= count // 2

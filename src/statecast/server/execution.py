@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import Any
 
 from starlette.requests import Request
 
 from ..ending import CancelReason, Ending
+from ..stream.channel import turn
 from ..stream.downgrade import Downgrade
 from ..stream.sse import KEEP_ALIVE, frame
 from .inputs import Prepared
@@ -36,6 +36,9 @@ class Execution:
         service: the agent.
         prepared: the validated input and the run's state.
         runs: told when the run is admitted and when it is over.
+
+    Attributes:
+        spoke_at: when `next` gave the last chunk, by `time.monotonic`.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Execution:
         self._reason: CancelReason | None = None
         self._disconnected = False
         self._said_first = False
+        self.spoke_at = monotonic()
 
     @property
     def ending(self) -> Ending | None:
@@ -80,48 +84,43 @@ class Execution:
         return None if self._running is None else self._running.ending
 
     def open(self) -> None:
-        """Takes its place among the runs. Follow it by `frames` and `leave`."""
+        """Takes its place among the runs. Follow it by `next`, again and again, and `leave`."""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._runs is not None:
             self._runs.add(self)
 
-    async def frames(self) -> AsyncGenerator[bytes, None]:
-        """All frames that are ready, chunk by chunk, until the run has ended; comments when it is silent.
+    async def next(self) -> bytes:
+        """All frames that are ready, as one chunk; waits for them. A comment when the run is silent, `b""` when it has ended.
 
         The run begins when the first frame, RUN_STARTED, was taken: in the context of the reader (L1, L2). A second reader goes
         on where the first one stopped.
         """
-        running = self._running
-        if running is None:
+        if self._running is None:
             if not self._said_first:
                 self._said_first = True
-                yield self._first
-                # A turn for the transport: uvloop's writes what it was given at the end of the turn.
-                await asyncio.sleep(0)
-            running = self._begin()
-            # The agent's first turn: what it sets at once is part of the first state event (D2), or a typed state would go out
-            # as its defaults first, and as what it is meant to be a moment later.
-            await asyncio.sleep(0)
-        outbox, channel = running.outbox, running.channel
-        keepalive = self.options.keepalive
-        spoke_at = monotonic()
-        while True:
-            due = outbox.pull()
-            chunk = channel.take()
-            if chunk:
-                yield chunk
-                spoke_at = monotonic()
-                # Without this turn a reader that always finds something can never be cancelled: its future is always done.
-                await asyncio.sleep(0)
-                continue
-            if channel.closed:
-                return
-            silence = spoke_at + keepalive - monotonic()
+                return self._first
+            # A turn for the transport: uvloop's writes what it was given at the end of the turn.
+            await turn()
+            self._read = self._begin().outbox.read
+        # In the agent's first turn, what it sets at once becomes part of the first state event (D2), or a typed state would go
+        # out as its defaults first. Later, a reader that always finds something can be cancelled here: nothing else waits.
+        await turn()
+        chunk = self._read() or await self._wait()
+        self.spoke_at = monotonic()
+        return chunk
+
+    async def _wait(self) -> bytes:
+        assert self._running is not None
+        outbox, channel = self._running.outbox, self._running.channel
+        while not channel.closed:
+            silence = self.spoke_at + self.options.keepalive - monotonic()
             if silence <= 0:
-                yield KEEP_ALIVE
-                spoke_at = monotonic()
-                continue
-            await channel.wait(silence if due is None else min(due, silence))
+                return KEEP_ALIVE
+            await channel.wait(silence if outbox.rest is None else min(outbox.rest, silence))
+            chunk = outbox.read()
+            if chunk:
+                return chunk
+        return b""
 
     def _begin(self) -> Running:
         self._running = running = Running(

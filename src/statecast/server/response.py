@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 from time import monotonic
 from typing import cast
 
@@ -75,11 +74,11 @@ class RunResponse(EventSourceResponse):
 
     async def _write(self, send: Send) -> None:
         with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
-            async with aclosing(self._execution.frames()) as frames:
-                async for chunk in frames:
-                    stall.since = monotonic()
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    stall.since = None
+            execution = self._execution
+            while chunk := await execution.next():
+                stall.since = execution.spoke_at
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                stall.since = None
             self.active = False
             stall.since = monotonic()
             await send({"type": "http.response.body", "body": b"", "more_body": False})

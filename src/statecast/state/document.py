@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from ..errors import StateError
-from .edits import Changes, diff, leaf, only_path
+from .edits import Changes, diff, leaf_head, only_path
 from .intake import Intake
 from .mutations import readopt
 from .notices import Notices
@@ -20,7 +20,7 @@ from .schema import StateType
 from .shadow import Shadow
 from .taken import Delta, Snapshot
 from .tracker import MISSING, PLAIN, Node, Tracker
-from .values import decode_json, encode, jsonable, same
+from .values import LEAVES, decode_json, encode, jsonable, same
 
 __all__ = ["Document"]
 
@@ -70,6 +70,11 @@ class Document(Generic[T]):
         self._root_entry: Opaque | None = None
         self._size: int | None = None
         self._notices = Notices()
+        # The last one of `take_leaf`, and the beginning of its text.
+        self._leaf_key: str | None = None
+        self._leaf_path = ""
+        self._leaf_names: Any = None
+        self._leaf_head = b""
         # Whether nothing but edits of containers can have happened since the last take.
         self._usual = False
         self._touched: dict[int, Any] = {}
@@ -173,6 +178,10 @@ class Document(Generic[T]):
         Raises:
             StateError: something cannot be written. What the consumer is taken to hold does not move.
         """
+        if delta:
+            text = self.take_leaf()
+            if text is not None:
+                return Delta(None, text)
         tracker = self._tracker
         if self._shadow is not None:
             self._shadow.check_originals()
@@ -197,11 +206,9 @@ class Document(Generic[T]):
                 path = None if node._derives or tracker.opaque else only_path(node, self._root)
                 if path is not None:
                     # One container was edited, at one place: nothing has to be walked through.
-                    taken: Delta | Snapshot | None = self._take_leaf(node, path) if delta else None
-                    if taken is None:
-                        changes = Changes(tracker)
-                        changes.write(node, path)
-                        taken = self._choose(changes, delta) if changes.ops else None
+                    changes = Changes(tracker)
+                    changes.write(node, path)
+                    taken = self._choose(changes, delta) if changes.ops else None
                     node._old = None
                     dirty.clear()
                     tracker.settle()
@@ -218,22 +225,52 @@ class Document(Generic[T]):
         with tracker.lock:
             return self._ask_and_settle(delta, compare)[1]
 
+    def take_leaf(self) -> bytes | None:
+        """The most frequent take of all, by a short way: one plain value gave way to another.
+
+        Returns:
+            The JSON text of the delta. `None`: something else happened, or nothing; nothing was taken then.
+        """
+        tracker = self._tracker
+        with tracker.lock:
+            if (
+                len(tracker.dirty) != 1
+                or not self._usual
+                or tracker.log is not None
+                or tracker.left
+                or tracker.opaque
+                or tracker.volatile
+                or tracker.large is not None
+            ):
+                return None
+            (node,) = tracker.dirty
+            record = node._old
+            if len(record) != 1 or node._derives or isinstance(node, list):
+                return None
+            (key,) = record
+            old, new = record[key], node._raw().get(key)
+            kind = type(new)
+            if kind is not type(old) or kind not in LEAVES or new == old:
+                return None
+            path = "" if node is self._root else only_path(node, self._root)
+            if key != self._leaf_key or path != self._leaf_path or node._names is not self._leaf_names:
+                if path is None or (head := leaf_head(node, path, key)) is None:
+                    return None
+                self._leaf_key, self._leaf_path, self._leaf_names, self._leaf_head = key, path, node._names, head
+            text = self._leaf_head + encode(new) + b"}]"
+            if len(text) >= FLOOR:
+                return None
+            if self._size is not None:
+                self._size += len(text)
+            tracker.settle_leaf(node)
+            return text
+
     def _look_at_returned(self) -> None:
         """What was in another document meanwhile may have changed there, without a record of what our consumer has."""
         back = self._tracker.returned()
         if back:
             self._touched.update(back)
             self._usual = False
-
-    def _take_leaf(self, node: Node, path: str) -> Delta | None:
-        """The most frequent edit of all by a short way; `None`: it is something else."""
-        op = leaf(node, path)
-        text = b"" if op is None else encode([op])
-        if op is None or len(text) >= FLOOR:
-            return None
-        if self._size is not None:
-            self._size += len(text)
-        return Delta([op], text)
 
     def _ask_and_settle(self, delta: bool, compare: bool) -> tuple[bool, Delta | Snapshot | None]:
         tracker = self._tracker

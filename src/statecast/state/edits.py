@@ -17,9 +17,9 @@ from .parents import living_parents, simplify
 from .scripts import Step, script
 from .splices import LENGTH, Hunk, hunks_of
 from .tracker import MISSING, Node, Tracker
-from .values import ATOMS, encode, same
+from .values import encode, same
 
-__all__ = ["Changes", "diff", "leaf", "only_path"]
+__all__ = ["Changes", "diff", "leaf_head", "only_path"]
 
 DIFFED = 64 * 1024
 """Bytes of JSON up to which two whole plain values are compared."""
@@ -249,18 +249,13 @@ class Changes(Images):
         return False
 
 
-def leaf(node: Node, path: str) -> dict[str, Any] | None:
-    """The operation if all that happened to `node` is that one member, a plain value, gave way to another; else `None`."""
-    record = node._old
-    if len(record) != 1 or isinstance(node, list):
-        return None
-    ((key, old),) = record.items()
-    new = node._raw().get(key)
+def leaf_head(node: Node, path: str, key: str) -> bytes | None:
+    """The text of a patch that replaces this member of the node, up to the value. `None`: no patch can say it."""
     name = key if node._names is None else node._names.get(key)
-    if name is None or type(new) is not type(old) or type(new) not in ATOMS or new == old:
+    if name is None:
         return None
     path = f"{path}/{pointer.escape(name)}"
-    return None if pointer.refused(path) else {"op": "replace", "path": path, "value": new}
+    return None if pointer.refused(path) else b'[{"op":"replace","path":' + encode(path) + b',"value":'
 
 
 def alike(old: Node, new: Node) -> bool:
@@ -290,23 +285,27 @@ def only_path(node: Node, root: Any) -> str | None:
         if type(parents) is dict:
             simplify(node)
             parents = node._parents
-        if parents is None or type(parents) is dict:
-            return None
-        parent = parents()
+            if type(parents) is dict:
+                return None
+        parent = None if parents is None else parents()
         if parent is None or parent._derives:
             return None
-        hint = node._key
-        if isinstance(parent, list):
-            hint += parent._shift  # type: ignore[attr-defined]
-            if not (0 <= hint < len(parent) and parent[hint] is node):
-                return None
-            path = f"/{hint}{path}"
-        else:
-            names = parent._names
-            name = hint if names is None else names.get(hint)
-            if name is None or parent._raw().get(hint) is not node:
+        key = node._key
+        names = parent._names
+        if names is not None:
+            name = names.get(key)
+            if name is None or parent._raw().get(key) is not node:
                 return None
             path = f"/{pointer.escape(name)}{path}"
+        elif isinstance(parent, dict):
+            if parent.get(key) is not node:
+                return None
+            path = f"/{pointer.escape(key)}{path}"
+        else:
+            key += parent._shift
+            if not (0 <= key < len(parent) and parent[key] is node):
+                return None
+            path = f"/{key}{path}"
         node = parent
     return path
 

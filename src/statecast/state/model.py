@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from threading import Lock, RLock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -19,7 +20,7 @@ from .nodes import Schemas
 from .positions import located
 from .readback import check_no_cached_property, check_reads_back
 from .readers import fitting, is_read_as, kept
-from .settling import is_safe, settle
+from .settling import settle
 from .tracker import LOOSE, MISSING, SLOTS, Node, Spec, Tracker, acquire
 from .values import ATOMS, check
 
@@ -157,7 +158,7 @@ class State(_Judged, BaseModel):
                 type(value) is self._atoms.get(name)
                 and self._spec is LINKED
                 and name in self.__pydantic_fields_set__
-                and is_safe(value)
+                and (type(value) is not float or isfinite(value))
             ):
                 # The quick way of what follows, for a value that needs no reading.
                 tracker = acquire(self)

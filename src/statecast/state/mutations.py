@@ -12,6 +12,8 @@ from .values import SAFE
 
 __all__ = ["edit", "link_members", "put", "readopt", "touched"]
 
+_get, _set = dict.get, dict.__setitem__
+
 
 def edit(
     node: Node,
@@ -77,7 +79,7 @@ def touched(node: Node) -> None:
 def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True) -> None:
     """One change of a named member, under the lock: noted, done, linked. `MISSING` deletes it."""
     raw = node._raw()
-    old = dict.get(raw, key, MISSING)
+    old = _get(raw, key, MISSING)
     if old is value:
         return
     kind = type(value)
@@ -85,10 +87,10 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
         tracker.large = node, key
     record = node._old
     if record is None:
-        record = tracker.begin(node, {})
-    if key not in record:
+        tracker.begin(node, {key: old})
+    elif key not in record:
         record[key] = old
-    if log and tracker.log is not None:
+    if tracker.log is not None and log:
         order = None
         if value is MISSING and next(reversed(raw)) != key and tracker.first_deletion(node):
             order = list(raw)
@@ -96,7 +98,7 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
     if value is MISSING:
         dict.__delitem__(raw, key)
     else:
-        dict.__setitem__(raw, key, value)
+        _set(raw, key, value)
     if type(old) not in PLAIN:
         tracker.unlink(old, node)
     if kind not in PLAIN:

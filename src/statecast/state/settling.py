@@ -17,7 +17,7 @@ from .values import ATOMS, SAFE
 if TYPE_CHECKING:
     from .model import State
 
-__all__ = ["is_safe", "settle"]
+__all__ = ["settle"]
 
 M = TypeVar("M", bound="State")
 
@@ -51,7 +51,7 @@ def _warn(model: State) -> None:
             spec.warn(value.values() if isinstance(value, dict) else value)
 
 
-def is_safe(value: Any) -> bool:
+def _is_safe(value: Any) -> bool:
     """Whether a value is JSON as it is, and needs no warning."""
     cls = type(value)
     if cls is int:
@@ -66,7 +66,7 @@ def _simple(model: State) -> list[str] | None:
     found: list[str] = []
     for name in fields.names:
         value: Any = held.get(name)
-        if is_safe(value):
+        if _is_safe(value):
             continue
         if type(value) is list:
             items: Any = value
@@ -74,7 +74,7 @@ def _simple(model: State) -> list[str] | None:
             items = value.values()
         else:
             return None
-        if not all(map(is_safe, items)):
+        if not all(map(_is_safe, items)):
             return None
         found.append(name)
     if len(found) > 1 and len({id(held[name]) for name in found}) < len(found):

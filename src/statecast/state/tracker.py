@@ -67,6 +67,8 @@ PLAIN = frozenset({str, int, float, bool, type(None)})
 """Types whose values are never linked to the nodes that hold them."""
 SLOTS = ("_tracker", "_parents", "_key", "_old", "_spec")
 
+_set_slot = object.__setattr__  # past the slow `__setattr__` of models
+
 
 class Spec(Protocol):
     """What may stand in a container. Mutators call it outside the lock, before any change."""
@@ -207,16 +209,19 @@ class Tracker:
     def begin(self, node: Node, record: Any) -> Any:
         """Starts the record of a clean node."""
         if self.active:
-            node._old = record
+            if node._names is None:
+                node._old = record
+            else:
+                _set_slot(node, "_old", record)
             self.dirty.append(node)
-            self.signal()
+            if not self._signalled:
+                self._signalled = self._wake = True
         return record
 
     def signal(self) -> None:
         """The document is dirty: `on_change` is called once, when the lock is released."""
         if not self._signalled:
-            self._signalled = True
-            self._wake = self.on_change is not None
+            self._signalled = self._wake = True
 
     def settle(self) -> None:
         """The document is clean."""
@@ -224,16 +229,30 @@ class Tracker:
         if self.left:
             self.left = {}
 
+    def settle_leaf(self, node: Node) -> None:
+        """The document is clean: all that was dirty is this node."""
+        if node._names is None:
+            node._old = None
+        else:
+            _set_slot(node, "_old", None)
+        self.dirty.clear()
+        self._signalled = self._wake = False
+
     def signal_again(self) -> None:
         """The document is dirty still, and nothing was taken when `on_change` was called, as a batch was open."""
-        self._wake = self._signalled and self.on_change is not None
+        self._wake = self._signalled
 
     def release(self) -> None:
         """Ends what `acquire` began."""
         self.edits += 1
+        if not self._wake:
+            self.lock.release()
+            return
+        self._wake = False
+        due = self.on_change
         self.lock.release()
-        if self._wake:
-            self.notify()
+        if due is not None:
+            due()
 
     def notify(self) -> None:
         """Calls `on_change` if it is due. Without the lock."""

@@ -34,6 +34,9 @@ DEPTH = 100
 ATOMS: frozenset[type] = frozenset({str, int, bool, type(None)})
 """Types whose values are JSON as they are."""
 
+LEAVES = ATOMS | {float}
+"""Types of what hangs in a state and holds nothing."""
+
 SAFE = 2**53 - 1
 """The integers up to which JavaScript holds them exactly."""
 

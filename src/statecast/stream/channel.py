@@ -7,9 +7,11 @@ are buffered, and now and then gives the event loop a turn, so that an agent tha
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from time import monotonic
+from types import coroutine
 
-__all__ = ["HIGH_WATER", "Channel"]
+__all__ = ["HIGH_WATER", "Channel", "turn"]
 
 HIGH_WATER = 256 * 1024
 """Bytes of encoded frames above which a sender waits."""
@@ -18,12 +20,19 @@ TURN_FRAMES = 64
 TURN_SECONDS = 0.003
 
 
+@coroutine
+def turn() -> Generator[None, None, None]:
+    """Lets the event loop run once: `asyncio.sleep(0)` for a tenth of a microsecond less."""
+    yield
+
+
 class Channel:
     """Frames from one run to one reader, in order. Not thread-safe: only `wake` may be scheduled from other threads.
 
     Attributes:
         event_count, byte_count: how many frames, and bytes of them, have been put so far.
         closed: no frame follows those that are buffered.
+        reader: what the reader waits for, if it does.
     """
 
     def __init__(self) -> None:
@@ -32,7 +41,7 @@ class Channel:
         self._size = 0
         self._taken = 0
         self._taken_bytes = 0
-        self._reader: asyncio.Future[None] | None = None
+        self.reader: asyncio.Future[None] | None = None
         self._writers: list[asyncio.Future[None]] = []
         # The first frame is due at once: a client should see within milliseconds that its run has begun.
         self._turn_at = 1
@@ -50,7 +59,7 @@ class Channel:
         """Buffers a frame and wakes the reader. Never waits: pair it with `due` and `turn`."""
         self._frames.append(frame)
         self._size += len(frame)
-        if self._reader is not None:
+        if self.reader is not None:
             self.wake()
 
     def count(self, frame: bytes) -> None:
@@ -73,7 +82,7 @@ class Channel:
     async def turn(self) -> None:
         """Lets the event loop run once, and waits while more than `HIGH_WATER` bytes are buffered."""
         self._turned()
-        await asyncio.sleep(0)
+        await turn()
         while self._size > HIGH_WATER and not self.closed:
             writer = asyncio.get_running_loop().create_future()
             self._writers.append(writer)
@@ -98,6 +107,17 @@ class Channel:
             self._release()
         return chunk
 
+    def pass_on(self, frame: bytes, now: float) -> bytes:
+        """`put`, by the reader itself, and `take`, at the time `now` (`time.monotonic`)."""
+        if self._frames or self._writers:
+            self.put(frame)
+            return self.take()
+        self._taken += 1
+        self._taken_bytes += len(frame)
+        self._turn_at = TURN_FRAMES
+        self._turned_at = now
+        return frame
+
     def close(self) -> None:
         """Says that no frame follows."""
         self.closed = True
@@ -106,7 +126,7 @@ class Channel:
 
     def wake(self) -> None:
         """Ends the reader's `wait`."""
-        reader = self._reader
+        reader = self.reader
         if reader is not None and not reader.done():
             reader.set_result(None)
 
@@ -115,12 +135,12 @@ class Channel:
         if self._frames or self.closed:
             return
         loop = asyncio.get_running_loop()
-        self._reader = reader = loop.create_future()
+        self.reader = reader = loop.create_future()
         timer = None if timeout is None else loop.call_later(timeout, self.wake)
         try:
             await reader
         finally:
-            self._reader = None
+            self.reader = None
             if timer is not None:
                 timer.cancel()
 
