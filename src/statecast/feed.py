@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from time import monotonic
@@ -46,6 +46,7 @@ class Feed:
     """Takes what changed to the channel. The base of `Outbox`, which sends everything else.
 
     Args:
+        document: the run's state. Its `on_change` is `touch`.
         first_delta: the run's first state event may be a delta (D2 asks for a snapshot).
         state_interval: seconds between two state events that nobody asked for.
         on_fatal: called when the run cannot go on, with the error that must end it.
@@ -58,6 +59,7 @@ class Feed:
     def __init__(
         self,
         *,
+        document: Document[Any],
         sequence: Sequence,
         messages: Conversation,
         channel: Channel,
@@ -67,6 +69,7 @@ class Feed:
         observe: Callable[[str, int], None] | None,
         log: logging.LoggerAdapter[logging.Logger] | logging.Logger,
     ) -> None:
+        self.document = document
         self.sequence = sequence
         self.messages = messages
         self.channel = channel
@@ -78,12 +81,12 @@ class Feed:
         self._deltas = first_delta
         self._interval = state_interval
         self._on_fatal = on_fatal
-        self._document: Document[Any] | None = None
         self._activities: dict[str, TrackedActivity] = {}
         # Activities about which the messages may say something else since.
         self._restated: set[TrackedActivity] = set()
-        # What changed, in any thread; `None` is the state. A deque, as its ends are safe to use from all of them.
-        self._changed: deque[TrackedActivity | None] = deque()
+        # Something changed, in any thread; and which activities. Marked last there, and unmarked first here.
+        self._changed = False
+        self._changed_activities: deque[TrackedActivity] = deque()
         # A flush failed, or is going on; the messages were edited; something is found by comparing only.
         self._stale = self._restate = self._asks = False
         # Short ways: nothing but more text can be due (`Outbox.write`), or nothing but the state (`read`).
@@ -100,18 +103,11 @@ class Feed:
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
 
-    def watch(self, document: Document[Any]) -> None:
-        """Makes this document the run's state. Its `on_change` is `touch`."""
-        self._document = document
-
-    @property
-    def document(self) -> Document[Any] | None:
-        """The run's state."""
-        return self._document
-
     def touch(self, activity: TrackedActivity | None = None) -> None:
         """Marks the state, or an activity, as changed. Called in the thread that changed it."""
-        self._changed.append(activity)
+        if activity is not None:
+            self._changed_activities.append(activity)
+        self._changed = True
         if get_ident() == self._thread:
             if self.channel.reader is not None:
                 self.channel.wake()
@@ -144,8 +140,8 @@ class Feed:
             now = monotonic()
             if now - self._sent_at >= self._interval:
                 # Nothing else can be due: in most cases one value gave way to another.
-                self._changed.clear()
-                text = self._document.take_leaf() if self._deltas else None  # type: ignore[union-attr]
+                self._changed = False
+                text = self.document.take_leaf() if self._deltas else None
                 if text is not None:
                     frame = DELTA + text + TAIL
                     self._sent_at = now
@@ -178,7 +174,7 @@ class Feed:
     def _flush_state(self, now: float) -> None:
         """What `flush_now` comes to when there is the state alone, and nothing in it needs to be compared."""
         try:
-            taken = self._document.take(delta=self._deltas)  # type: ignore[union-attr]
+            taken = self.document.take(delta=self._deltas)
             if taken is not None:
                 self._put_state(taken)
                 self._sent_at = now
@@ -187,7 +183,7 @@ class Feed:
             self._calm = self._plain = False
             self._background_failure(error)
             return
-        if self._document.compares:  # type: ignore[union-attr]
+        if self.document.compares:
             self._asks = True
             self._settle()
 
@@ -202,16 +198,12 @@ class Feed:
             self._compared_at = now
         self._stale = True
         self._calm = self._plain = False
-        activities: list[TrackedActivity] = []
-        if self._activities:
-            activities = self._take_changed(compare)
-        else:
-            self._changed.clear()
-        if self._document is not None:
-            taken = self._document.take(delta=self._deltas, compare=compare)
-            if taken is not None:
-                self._put_state(taken)
-                self._sent_at = now
+        self._changed = False
+        activities = self._take_changed(compare) if self._activities else ()
+        taken = self.document.take(delta=self._deltas, compare=compare)
+        if taken is not None:
+            self._put_state(taken)
+            self._sent_at = now
         # Before activities: the consumer appends both at the end, and a new activity joins the conversation when it is sent.
         if self._restate:
             self._put_messages()
@@ -224,9 +216,10 @@ class Feed:
             self._logged.clear()
         self._settle()
 
-    def _take_changed(self, compare: bool) -> list[TrackedActivity]:
-        changed = dict.fromkeys(self._changed.popleft() for _ in range(len(self._changed)))
-        return list(self._activities.values()) if compare else [one for one in changed if one is not None]
+    def _take_changed(self, compare: bool) -> Iterable[TrackedActivity]:
+        changed = self._changed_activities
+        taken = dict.fromkeys(changed.popleft() for _ in range(len(changed)))
+        return list(self._activities.values()) if compare else taken
 
     def add_activity(self, id: str, activity: TrackedActivity, announced: dict[str, Any]) -> None:
         """Lets an activity's document speak; what it holds goes out at the next flush.
@@ -288,9 +281,7 @@ class Feed:
 
     def _settle(self) -> None:
         """Which short ways are open now."""
-        self._plain = not (
-            self._ended or self._stale or self._restate or self._asks or self._activities or self._document is None
-        )
+        self._plain = not (self._ended or self._stale or self._restate or self._asks or self._activities)
         self._calm = not (
             self._ended
             or self._cancelled
@@ -302,8 +293,7 @@ class Feed:
         )
 
     def _compares(self) -> bool:
-        document = self._document
-        if document is not None and document.compares:
+        if self.document.compares:
             return True
         if not self._activities:
             return False

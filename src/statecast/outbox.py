@@ -17,6 +17,7 @@ from .conversation import Conversation
 from .errors import AgentError, RunEnded, SequenceError
 from .feed import Feed
 from .pieces import Pieces
+from .state import Document
 from .stream.channel import Channel
 from .stream.chunks import Expander
 from .stream.rules import Sequence
@@ -33,6 +34,7 @@ class Outbox(Feed):
     Changes of the state are taken before every other event, and by the channel's reader through `read`.
 
     Args:
+        document: the run's state. Its `on_change` is `touch`.
         first_delta: the run's first state event may be a delta (D2 asks for a snapshot).
         state_interval: seconds between two state events that nobody asked for.
         downgrade: turns an event into what an older consumer reads; `None` from it drops the event.
@@ -43,6 +45,7 @@ class Outbox(Feed):
     def __init__(
         self,
         *,
+        document: Document[Any],
         sequence: Sequence,
         messages: Conversation,
         channel: Channel,
@@ -55,6 +58,7 @@ class Outbox(Feed):
         log: logging.LoggerAdapter[logging.Logger] | logging.Logger = logger,
     ) -> None:
         super().__init__(
+            document=document,
             sequence=sequence,
             messages=messages,
             channel=channel,
@@ -190,7 +194,7 @@ class Outbox(Feed):
         """Ends without a word: the client has gone."""
         self._ended = True
         self._calm = self._plain = False
-        self._changed.clear()
+        self._changed = False
         self.channel.close()
 
     # How it is done

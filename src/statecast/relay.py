@@ -118,7 +118,7 @@ async def _pass_on(author: Author, wire: dict[str, Any]) -> None:
 
 
 def _state_snapshot(author: Author, wire: dict[str, Any]) -> None:
-    document = _document(author)
+    document = author._outbox.document
     value = _read(document, wire["snapshot"])
     if isinstance(value, State):
         # The excluded fields and private attributes of ours are none of the other producer's business.
@@ -128,13 +128,7 @@ def _state_snapshot(author: Author, wire: dict[str, Any]) -> None:
 
 
 def _state_delta(author: Author, wire: dict[str, Any]) -> None:
-    _patch(_document(author), wire["delta"])
-
-
-def _document(author: Author) -> Document[Any]:
-    document = author._outbox.document
-    assert document is not None
-    return document
+    _patch(author._outbox.document, wire["delta"])
 
 
 def _read(document: Document[Any], data: Any) -> Any:

@@ -193,7 +193,8 @@ def test_a_browser_that_leaves_stops_its_agent() -> None:
 
     with served(behave) as (server, agent):
         with server.run() as run:
-            next(run.events())
+            while next(run.events())["type"] != "TEXT_MESSAGE_CONTENT":
+                pass
         began = monotonic()
         assert cleaned.wait(10)
         assert monotonic() - began < stretched(1)

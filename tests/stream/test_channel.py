@@ -18,6 +18,27 @@ def test_a_take_gives_all_frames_that_are_ready_as_one_chunk() -> None:
     assert (channel.event_count, channel.byte_count) == (3, 3)
 
 
+def test_what_the_reader_passes_on_comes_after_what_is_ready_and_lets_writers_go() -> None:
+    async def scenario() -> None:
+        channel = Channel()
+        assert channel.pass_on(b"a", 0.0) == b"a"
+        assert channel.take() == b""
+        channel.put(b"b")
+        assert channel.pass_on(b"c", 0.0) == b"bc"
+        channel.put(bytes(HIGH_WATER + 1))
+        writer = asyncio.create_task(channel.turn())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(channel.take()) == HIGH_WATER + 1
+        channel.put(bytes(HIGH_WATER + 1))
+        await asyncio.wait_for(writer, 1) if writer.done() else await asyncio.sleep(0)
+        channel.pass_on(b"d", 0.0)
+        await asyncio.wait_for(writer, 1)
+        assert (channel.event_count, channel.byte_count) == (6, 2 * HIGH_WATER + 6)
+
+    asyncio.run(scenario())
+
+
 def test_the_first_frame_is_due_at_once_and_later_ones_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("statecast.stream.channel.monotonic", lambda: 0.0)
 

@@ -89,19 +89,39 @@ class Execution:
         if self._runs is not None:
             self._runs.add(self)
 
+    def begin(self) -> None:
+        """Starts the run, in the context of the caller, when the first frame was taken (L1, L2)."""
+        self._running = running = Running(
+            self._service,
+            self._input,
+            self._document,
+            self.options,
+            request=self._request,
+            principal=self._principal,
+            downgrade=self._lower,
+            log=self.log,
+        )
+        self._read = running.outbox.read
+        running.start(self._started, self._first, self._end)
+        # What was validated may differ from what arrived.
+        self._document.on_change = running.outbox.touch
+        running.outbox.touch()
+        if self._reason is not None:
+            running.cancel(self._reason)
+        if self._disconnected:
+            running.disconnect()
+
     async def next(self) -> bytes:
         """All frames that are ready, as one chunk; waits for them. A comment when the run is silent, `b""` when it has ended.
 
-        The run begins when the first frame, RUN_STARTED, was taken: in the context of the reader (L1, L2). A second reader goes
-        on where the first one stopped.
+        The first frame is RUN_STARTED. The run begins when another one is asked for, unless it was told to `begin`. A second
+        reader goes on where the first one stopped.
         """
         if self._running is None:
             if not self._said_first:
                 self._said_first = True
                 return self._first
-            # A turn for the transport: uvloop's writes what it was given at the end of the turn.
-            await turn()
-            self._read = self._begin().outbox.read
+            self.begin()
         # In the agent's first turn, what it sets at once becomes part of the first state event (D2), or a typed state would go
         # out as its defaults first. Later, a reader that always finds something can be cancelled here: nothing else waits.
         await turn()
@@ -122,27 +142,6 @@ class Execution:
                 return chunk
         return b""
 
-    def _begin(self) -> Running:
-        self._running = running = Running(
-            self._service,
-            self._input,
-            self._document,
-            self.options,
-            request=self._request,
-            principal=self._principal,
-            downgrade=self._lower,
-            log=self.log,
-        )
-        running.start(self._started, self._first, self._end)
-        # What was validated may differ from what arrived.
-        self._document.on_change = running.outbox.touch
-        running.outbox.touch()
-        if self._reason is not None:
-            running.cancel(self._reason)
-        if self._disconnected:
-            running.disconnect()
-        return running
-
     def cancel(self, reason: CancelReason) -> None:
         """Stops the run on purpose: it ends with the cancelled outcome (L3). Does nothing in a run that is over."""
         if self._running is not None:
@@ -162,7 +161,7 @@ class Execution:
         if self._running is None:
             if self._said_first:
                 # The client was told that it began: it ends like any other, its agent cancelled before its first line.
-                self._begin()
+                self.begin()
             else:
                 self._end()
         await asyncio.shield(self.done)

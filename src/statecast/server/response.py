@@ -13,6 +13,7 @@ from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
 from ..logs import run_ids
+from ..stream.channel import turn
 from .execution import Execution
 from .stall import Stall
 
@@ -55,21 +56,37 @@ class RunResponse(EventSourceResponse):
         self._execution.open()
         run_ids.set(self._execution.ids)
         try:
+            await self._greet(send)
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
-            self._execution.log.info("the client took nothing for %g s: dropped", self._execution.options.send_timeout)
+            self._note_stall()
         except asyncio.CancelledError:
             # Not by the client: a server that was stopped by no signal waits no longer.
             if self._begun and self.active:
                 self._execution.cancel("shutdown")
-                await self._write(send)
+                try:
+                    await self._write(send)
+                except SendTimeoutError:
+                    self._note_stall()
             raise
         finally:
             await self._execution.leave()
 
+    async def _greet(self, send: Send) -> None:
+        """Sends the head and the first frame, and starts the run.
+
+        Not left to the tasks that watch the client and the server: to make them takes as long as all that went before.
+        """
+        with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
+            stall.since = monotonic()
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            self._begun = True
+            await send({"type": "http.response.body", "body": await self._execution.next(), "more_body": True})
+        # uvloop writes at the end of a turn.
+        await turn()
+        self._execution.begin()
+
     async def _stream_response(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        self._begun = True
         await self._write(send)
 
     async def _write(self, send: Send) -> None:
@@ -82,6 +99,9 @@ class RunResponse(EventSourceResponse):
             self.active = False
             stall.since = monotonic()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _note_stall(self) -> None:
+        self._execution.log.info("the client took nothing for %g s: dropped", self._execution.options.send_timeout)
 
     async def _on_close(self, message: Message) -> None:
         # Not left to the cancelled reader: it may be a turn late when the agent never really awaits.

@@ -79,6 +79,7 @@ class Running:
         self.channel = Channel()
         self._observer = Observer(self._observe, log) if service.observes else None
         self.outbox = Outbox(
+            document=document,
             sequence=Sequence(input.thread_id, messages=input.messages, tools=input.tools or ()),
             messages=Conversation(input.messages, debug=options.debug, on_change=self._edited, on_warning=self._warned),
             channel=self.channel,
@@ -90,7 +91,6 @@ class Running:
             debug=options.debug,
             log=log,
         )
-        self.outbox.watch(document)
         self.questions = Questions(input, debug=options.debug, log=log)
         self._verdict = Verdict(self)
         self.run: Run[Any] = Run(

@@ -300,7 +300,7 @@ def only_path(node: Node, root: Any) -> str | None:
         elif isinstance(parent, dict):
             if parent.get(key) is not node:
                 return None
-            path = f"/{pointer.escape(key)}{path}"
+            path = f"/{key}{path}" if "~" not in key and "/" not in key else f"/{pointer.escape(key)}{path}"
         else:
             key += parent._shift
             if not (0 <= key < len(parent) and parent[key] is node):

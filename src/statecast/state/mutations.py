@@ -13,6 +13,7 @@ from .values import SAFE
 __all__ = ["edit", "link_members", "put", "readopt", "touched"]
 
 _get, _set = dict.get, dict.__setitem__
+_LOW = -SAFE
 
 
 def edit(
@@ -83,7 +84,7 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
     if old is value:
         return
     kind = type(value)
-    if kind is int and not -SAFE <= value <= SAFE:
+    if kind is int and not _LOW <= value <= SAFE:
         tracker.large = node, key
     record = node._old
     if record is None:
