@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ag_ui.core import AssistantMessage, MessagesSnapshotEvent
+from ag_ui.core import AssistantMessage, MessagesSnapshotEvent, UserMessage
 
 from agents_support import agent_of, only
 from statecast import Agent, Run, SentEvent, SequenceError
@@ -182,3 +182,64 @@ def test_a_burst_that_gives_the_loop_its_turns_is_one_event_an_interval(what: st
     result = play(body, state={}, options={"state_interval": 30.0})
     sent = [type for type in result.types if type.startswith(("STATE", "ACTIVITY"))]
     assert len(sent) == 2
+
+
+# The id of an activity
+
+
+async def _as_a_message(run: Run[Any]) -> None:
+    run.messages.append(UserMessage(id="a", content="mine"))
+
+
+async def _in_place_of_a_message(run: Run[Any]) -> None:
+    run.messages[:] = [*run.messages, UserMessage(id="a", content="mine")]
+
+
+async def _in_a_snapshot(run: Run[Any]) -> None:
+    await run.emit(MessagesSnapshotEvent(messages=[*run.messages, UserMessage(id="a", content="mine")]))
+
+
+async def _as_a_text(run: Run[Any]) -> None:
+    await run.say("mine", id="a")
+
+
+async def _as_an_activity(run: Run[Any]) -> None:
+    run.activity("PLAN", {"n": 1}, id="a")
+
+
+TAKING: list[Callable[[Run[Any]], Any]] = [
+    *(_as_a_message, _in_place_of_a_message, _in_a_snapshot, _as_a_text, _as_an_activity),
+]
+
+
+@pytest.mark.parametrize("take", TAKING)
+@pytest.mark.parametrize("state", ["pending", "sent", "removed"])
+def test_nothing_else_takes_the_id_of_an_activity(state: str, take: Callable[[Run[Any]], Any]) -> None:
+    async def body(run: Run[Any]) -> None:
+        run.activity("OTHER", {}, id="other")
+        activity = run.activity("PLAN", {"n": 0}, id="a")
+        if state != "pending":
+            await run.flush()
+        if state == "removed":
+            del run.messages[next(index for index, one in enumerate(run.messages) if one.id == "a")]
+        with pytest.raises(SequenceError, match="'a'") as caught:
+            await take(run)
+        assert caught.value.rule == "L8"
+        activity.content["n"] = 2
+        await run.flush()
+
+    result = play(body).raise_error()
+    held = next(one for one in result.messages if one.id == "a")
+    assert (held.role, held.content) == ("activity", {"n": 2})
+
+
+@pytest.mark.parametrize("take", [_as_a_message, _in_place_of_a_message, _in_a_snapshot, _as_a_text])
+def test_an_activity_takes_the_id_of_nothing_else(take: Callable[[Run[Any]], Any]) -> None:
+    async def body(run: Run[Any]) -> None:
+        await take(run)
+        with pytest.raises(SequenceError, match="'a'"):
+            await _as_an_activity(run)
+        await run.say("and on")
+
+    result = play(body).raise_error()
+    assert [one.role for one in result.messages if one.id == "a"] in (["user"], ["assistant"])

@@ -60,6 +60,8 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._held: Held | None = None
         # Special roles of which the next snapshot declares the complete set (M4).
         self._declared: set[str] = set()
+        # The ids of this run's activities, some of which may have sent nothing yet, or be removed.
+        self._reserved: set[str] = set()
         self._changed: dict[str, None] = {}
 
     # Reading
@@ -126,7 +128,7 @@ class Conversation(Reduction, MutableSequence[Message]):
         Raises:
             SequenceError: the client cannot follow: it would have to reorder messages (M2), or to drop its last activity or
                 reasoning message, which it keeps (M3), or a message that is being streamed (S1); or the message holds what
-                the protocol does not describe (W7).
+                the protocol does not describe (W7), or has the id of another (L8).
             StateError: a value in the message is not JSON.
             TypeError: a value is no `ag_ui` message.
         """
@@ -199,7 +201,12 @@ class Conversation(Reduction, MutableSequence[Message]):
             rule = "X2" if "encryptedValueType" in what else "W7"
             raise SequenceError(f"the message {wire.get('id')!r} is not what the protocol describes: {what}", rule)
         _message.validate_python(wire, by_alias=True, by_name=False)
+        self._check_reserved(wire["id"], wire["role"])
         return Entry(wire, message)
+
+    def _check_reserved(self, id: str, role: str) -> None:
+        if id in self._reserved and role != "activity":
+            raise SequenceError(f"the id {id!r} is in use by an activity of this run", "L8")
 
     def _edit(self, entries: list[Entry]) -> None:
         """Takes over an edited list, if one snapshot can bring a client from what it holds to the same."""
@@ -235,7 +242,12 @@ class Conversation(Reduction, MutableSequence[Message]):
         self._mark()
 
     def check_snapshot(self, messages: list[dict[str, Any]]) -> None:
-        """Raises `SequenceError` if a MESSAGES_SNAPSHOT that somebody else made drops what is being streamed (S1)."""
+        """Raises `SequenceError` if a MESSAGES_SNAPSHOT that somebody else made cannot be taken over.
+
+        It drops what is being streamed (S1), or gives the id of an activity of this run to another message (L8).
+        """
+        for message in messages:
+            self._check_reserved(message["id"], message["role"])
         declared = {message["role"] for message in messages}
         kept = {entry.id: (entry.role, ()) for entry in self._entries if entry.role in SPECIAL - declared}
         calls = {one["id"]: [call["id"] for call in one.get("toolCalls") or ()] for one in messages}
@@ -264,6 +276,13 @@ class Conversation(Reduction, MutableSequence[Message]):
                 self._on_change()
 
     # For the run
+
+    def reserve(self, id: str) -> None:
+        """Keeps an id for an activity of this run. Raises `SequenceError` if a message of another role has it (L8)."""
+        entry = self._by_id.get(id)
+        if entry is not None and entry.role != "activity":
+            raise SequenceError(f"the id {id!r} is in use by a message of role {entry.role!r}", "L8")
+        self._reserved.add(id)
 
     @property
     def dirty(self) -> bool:

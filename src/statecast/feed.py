@@ -232,7 +232,8 @@ class Feed:
         """
         if id in self._activities:
             raise SequenceError(f"the activity {id!r} is known in this run: change its content", "L8")
-        self.sequence.advance(announced)
+        self.sequence.announce(announced)
+        self.messages.reserve(id)
         self._activities[id] = activity
         self._plain = False
         self.touch(activity)

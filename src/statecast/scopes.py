@@ -185,11 +185,9 @@ async def write_all(write: Callable[[str], Any], text: str | Iterable[str] | Asy
         async with closing(text):
             async for piece in text:
                 await write(piece)
-    elif isinstance(text, Iterable) and not isinstance(text, (bytes, bytearray)):
+    else:
         for piece in text:
             await write(piece)
-    else:
-        raise TypeError(f"say() takes a str, or an iterable or async iterable of str, not {type(text).__name__}")
 
 
 class Reasoning(Streamed):

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from statecast import Agent, Run
+from statecast import Agent, Run, State
 
 FRAME = b'data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"7f1d8a52-4f4e-4d64-a3a7-3a4c9f2d1e11","delta":"word "}\n\n'
 
@@ -84,6 +84,25 @@ class Changes(Agent[dict[str, Any]]):
             await asyncio.sleep(0)
 
 
+class Day(State):
+    stops: int = 0
+
+
+class Plan(State):
+    title: str = ""
+    day: Day = Day()
+
+
+class TypedChanges(Agent[Plan]):
+    """The same of a typed state, one level down."""
+
+    async def run(self, run: Run[Plan]) -> None:
+        count = int(run.user_text)
+        for index in range(count):
+            run.state.day.stops = index
+            await asyncio.sleep(0)
+
+
 CHANGE = b'data: {"type":"STATE_DELTA","delta":[{"op":"replace","path":"/n","value":12345}]}\n\n'
 
 
@@ -109,6 +128,7 @@ def app() -> Starlette:
             Route("/one-write/{n:int}", one_write, methods=["POST"]),
             Route("/bare-change/{n:int}", bare_change, methods=["POST"]),
             *Changes().routes("/changes", state_interval=0),
+            *TypedChanges().routes("/typed", state_interval=0),
         ]
     )
 
@@ -130,6 +150,7 @@ def main() -> None:
         "EventSourceResponse, fixed bytes": (f"/event-source/{n}", body(), n),
         "one write of everything": (f"/one-write/{n}", body(), n),
         "statecast, a state change every turn": ("/changes", body(str(n)), n),
+        "statecast, a typed field every turn": ("/typed", body(str(n)), n),
         "bare, those bytes every turn": (f"/bare-change/{n}", body(), n),
     }
     total: dict[str, list[float]] = {name: [] for name in rows}

@@ -54,6 +54,7 @@ class Duties:
         self._calls: dict[str, _Call] = {}
         self._runs: set[str] = set()
         self._tags: set[str] = set()
+        self._announced: set[str] = set()
         self._frontend = {tool["name"] if isinstance(tool, dict) else tool.name for tool in tools}
         self._pending = pending
         for message in messages:
@@ -79,6 +80,10 @@ class Duties:
             note(self, event)
         if "subagentRunId" in event:
             self._tags.add(event["subagentRunId"])
+
+    def keep(self, id: str) -> None:
+        """No snapshot makes this message id free again."""
+        self._announced.add(id)
 
     # Memory
 
@@ -184,7 +189,8 @@ class Duties:
     def _note_snapshot(self, event: EventDict) -> None:
         stated = {message["id"]: message["role"] for message in event["messages"]}
         keeps = set(SPECIAL_ROLES) - set(stated.values())
-        self._messages = {id: one for id, one in self._messages.items() if id in stated or one.role in keeps}
+        known = self._announced.union(stated)
+        self._messages = {id: one for id, one in self._messages.items() if id in known or one.role in keeps}
         self._calls = {id: call for id, call in self._calls.items() if call.parent in self._messages}
         for message in event["messages"]:
             self._remember(message, stated=True)

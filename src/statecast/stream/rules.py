@@ -86,6 +86,12 @@ class Sequence:
         if self._duties is not None:
             self._duties.check(event)
 
+    def announce(self, event: EventDict) -> None:
+        """Advances by the snapshot of an activity that is still to come, whose id nothing else may have from now on (L8)."""
+        self.advance(event)
+        if self._duties is not None:
+            self._duties.keep(event["messageId"])
+
     def open_ids(self, type: str) -> Container[str]:
         """The ids that content events of this type may name now: a live view, until the next run begins."""
         return (self._text if type == "TEXT_MESSAGE_CONTENT" else self._reasoning).open
