@@ -310,9 +310,7 @@ def test_a_run_that_is_cancelled_before_it_began_ends_as_cancelled() -> None:
         execution = Execution(agent, prepare(agent, given().model_dump(mode="json", by_alias=True)), Options())
         execution.open()
         execution.cancel("shutdown")
-        frames = b""
-        while chunk := await execution.next():
-            frames += chunk
+        frames = b"".join([chunk async for chunk in execution.frames()])
         await execution.leave()
         return frames
 

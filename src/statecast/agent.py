@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cached_property
 from typing import Any, ClassVar, ForwardRef, Generic, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
@@ -277,10 +277,11 @@ class Agent(Generic[S]):
             execution = Execution(self, prepare(self, data, debug=chosen.debug), chosen)
             execution.open()
             try:
-                while chunk := await execution.next():
-                    for frame in chunk.split(b"\n\n"):
-                        if frame.startswith(b"data: "):
-                            yield _event.validate_json(frame[6:])
+                async with aclosing(execution.frames()) as chunks:
+                    async for chunk in chunks:
+                        for frame in chunk.split(b"\n\n"):
+                            if frame.startswith(b"data: "):
+                                yield _event.validate_json(frame[6:])
             finally:
                 await execution.leave()
 

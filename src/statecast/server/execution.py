@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import Any
 
@@ -38,7 +39,8 @@ class Execution:
         runs: told when the run is admitted and when it is over.
 
     Attributes:
-        spoke_at: when `next` gave the last chunk, by `time.monotonic`.
+        read: gives all frames that are ready, as one chunk, perhaps `b""`; once the run was told to `begin`.
+        spoke_at: when the client was sent the last chunk, by `time.monotonic`: its reader sets it.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Execution:
             self._started["parentRunId"] = given.parent_run_id
         self._lower = None if given.protocol_version is not None else Downgrade(self.log)
         self._first = frame(self._started if self._lower is None else self._lower(self._started) or self._started)
+        self.read: Callable[[], bytes]
         self._running: Running | None = None
         self._reason: CancelReason | None = None
         self._disconnected = False
@@ -84,13 +87,25 @@ class Execution:
         return None if self._running is None else self._running.ending
 
     def open(self) -> None:
-        """Takes its place among the runs. Follow it by `next`, again and again, and `leave`."""
+        """Takes its place among the runs. Follow it by `first`, `begin`, `read` and `wait`, or by `frames`; and by `leave`."""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._runs is not None:
             self._runs.add(self)
 
+    def first(self) -> bytes:
+        """The first frame, RUN_STARTED."""
+        self._said_first = True
+        return self._first
+
     def begin(self) -> None:
-        """Starts the run, in the context of the caller, when the first frame was taken (L1, L2)."""
+        """Starts the run, in the context of the caller, when the first frame was taken (L1, L2). Once.
+
+        Give the loop a turn before the first `read`: what the agent sets at once is part of the first state event (D2), or a
+        typed state would go out as its defaults first. And one before each `read`: a reader that always finds something awaits
+        nothing else that waits, and could never be cancelled.
+        """
+        if self._running is not None:
+            return
         self._running = running = Running(
             self._service,
             self._input,
@@ -101,7 +116,7 @@ class Execution:
             downgrade=self._lower,
             log=self.log,
         )
-        self._read = running.outbox.read
+        self.read = running.outbox.read
         running.start(self._started, self._first, self._end)
         # What was validated may differ from what arrived.
         self._document.on_change = running.outbox.touch
@@ -111,36 +126,30 @@ class Execution:
         if self._disconnected:
             running.disconnect()
 
-    async def next(self) -> bytes:
-        """All frames that are ready, as one chunk; waits for them. A comment when the run is silent, `b""` when it has ended.
-
-        The first frame is RUN_STARTED. The run begins when another one is asked for, unless it was told to `begin`. A second
-        reader goes on where the first one stopped.
-        """
-        if self._running is None:
-            if not self._said_first:
-                self._said_first = True
-                return self._first
-            self.begin()
-        # In the agent's first turn, what it sets at once becomes part of the first state event (D2), or a typed state would go
-        # out as its defaults first. Later, a reader that always finds something can be cancelled here: nothing else waits.
-        await turn()
-        chunk = self._read() or await self._wait()
-        self.spoke_at = monotonic()
-        return chunk
-
-    async def _wait(self) -> bytes:
+    async def wait(self) -> bytes:
+        """Waits for the next chunk, when `read` gives none. A comment when the run is silent, `b""` when it has ended."""
         assert self._running is not None
-        outbox, channel = self._running.outbox, self._running.channel
+        channel = self._running.channel
         while not channel.closed:
             silence = self.spoke_at + self.options.keepalive - monotonic()
             if silence <= 0:
                 return KEEP_ALIVE
-            await channel.wait(silence if outbox.rest is None else min(outbox.rest, silence))
-            chunk = outbox.read()
+            rest = self._running.outbox.rest
+            await channel.wait(silence if rest is None else min(rest, silence))
+            chunk = self.read()
             if chunk:
                 return chunk
         return b""
+
+    async def frames(self) -> AsyncGenerator[bytes, None]:
+        """All of it, chunk by chunk, for a reader that has no time to lose."""
+        yield self.first()
+        self.begin()
+        await turn()
+        while chunk := self.read() or await self.wait():
+            self.spoke_at = monotonic()
+            yield chunk
+            await turn()
 
     def cancel(self, reason: CancelReason) -> None:
         """Stops the run on purpose: it ends with the cancelled outcome (L3). Does nothing in a run that is over."""

@@ -81,7 +81,7 @@ class RunResponse(EventSourceResponse):
             stall.since = monotonic()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             self._begun = True
-            await send({"type": "http.response.body", "body": await self._execution.next(), "more_body": True})
+            await send({"type": "http.response.body", "body": self._execution.first(), "more_body": True})
         # uvloop writes at the end of a turn.
         await turn()
         self._execution.begin()
@@ -90,12 +90,16 @@ class RunResponse(EventSourceResponse):
         await self._write(send)
 
     async def _write(self, send: Send) -> None:
-        with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
-            execution = self._execution
-            while chunk := await execution.next():
-                stall.since = execution.spoke_at
+        execution = self._execution
+        execution.begin()
+        read, wait = execution.read, execution.wait
+        with Stall(execution.options.send_timeout, SendTimeoutError) as stall:
+            await turn()
+            while chunk := read() or await wait():
+                execution.spoke_at = stall.since = monotonic()
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 stall.since = None
+                await turn()
             self.active = False
             stall.since = monotonic()
             await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -291,16 +291,14 @@ def only_path(node: Node, root: Any) -> str | None:
         if parent is None or parent._derives:
             return None
         key = node._key
-        names = parent._names
-        if names is not None:
-            name = names.get(key)
+        if type(key) is str:
+            names = parent._names
+            name = key if names is None else names.get(key)
             if name is None or parent._raw().get(key) is not node:
                 return None
-            path = f"/{pointer.escape(name)}{path}"
-        elif isinstance(parent, dict):
-            if parent.get(key) is not node:
-                return None
-            path = f"/{key}{path}" if "~" not in key and "/" not in key else f"/{pointer.escape(key)}{path}"
+            if "~" in name or "/" in name:
+                name = pointer.escape(name)
+            path = f"/{name}{path}"
         else:
             key += parent._shift
             if not (0 <= key < len(parent) and parent[key] is node):

@@ -83,9 +83,6 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
     old = _get(raw, key, MISSING)
     if old is value:
         return
-    kind = type(value)
-    if kind is int and not _LOW <= value <= SAFE:
-        tracker.large = node, key
     record = node._old
     if record is None:
         tracker.begin(node, {key: old})
@@ -96,14 +93,18 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
         if value is MISSING and next(reversed(raw)) != key and tracker.first_deletion(node):
             order = list(raw)
         tracker.log.append((_put_back, tracker, node, key, old, order))
-    if value is MISSING:
+    kind = type(value)
+    if kind in PLAIN:
+        if kind is int and not _LOW <= value <= SAFE:
+            tracker.large = node, key
+        _set(raw, key, value)
+    elif value is MISSING:
         dict.__delitem__(raw, key)
     else:
         _set(raw, key, value)
+        tracker.link(value, node, key)
     if type(old) not in PLAIN:
         tracker.unlink(old, node)
-    if kind not in PLAIN:
-        tracker.link(value, node, key)
 
 
 def _put_back(tracker: Tracker, node: Node, key: str, old: Any, order: list[str] | None) -> None:

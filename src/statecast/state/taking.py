@@ -148,18 +148,21 @@ class Taking:
                 return None
             (node,) = tracker.dirty
             record = node._old
-            if len(record) != 1 or node._derives or isinstance(node, list):
+            if len(record) != 1 or node._derives:
                 return None
             (key,) = record
+            if type(key) is not str:
+                return None  # of a list
             old, new = record[key], node._raw().get(key)
             kind = type(new)
             if kind is not type(old) or kind not in LEAVES or new == old:
                 return None
             path = "" if node is self._root else only_path(node, self._root)
-            if key != self._leaf_key or path != self._leaf_path or node._names is not self._leaf_names:
+            names = node._names
+            if key != self._leaf_key or path != self._leaf_path or names is not self._leaf_names:
                 if path is None or (head := leaf_head(node, path, key)) is None:
                     return None
-                self._leaf_key, self._leaf_path, self._leaf_names, self._leaf_head = key, path, node._names, head
+                self._leaf_key, self._leaf_path, self._leaf_names, self._leaf_head = key, path, names, head
             text = self._leaf_head + encode(new) + b"}]"
             if len(text) >= FLOOR:
                 return None
