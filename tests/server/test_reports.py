@@ -29,6 +29,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from asgi_support import Exchange
 from live_server import JSON, ThreadServer, run_input, serve, spawn, stretched, wait_until
 from statecast import Agent, AgentError, Ending, Run
 from statecast.replica import Replica
@@ -640,29 +641,12 @@ def test_a_blocking_agent_is_named_in_the_log(caplog: pytest.LogCaptureFixture) 
 def test_no_header_of_ours_belongs_to_the_connection() -> None:
     """`Connection: keep-alive` breaks HTTP/2 hops.
     soliplex/soliplex#680"""
-    sent: list[Any] = []
 
     async def behave(run: Run) -> None: ...
 
-    async def main() -> None:
-        body = [json.dumps(run_input()).encode()]
-
-        async def receive() -> Any:
-            if body:
-                return {"type": "http.request", "body": body.pop(), "more_body": False}
-            return await asyncio.sleep(60)
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        scope = {
-            "type": "http", "method": "POST", "path": "/", "query_string": b"", "root_path": "",
-            "headers": [(b"content-type", b"application/json")],
-        }  # fmt: skip
-        await Case(behave).endpoint()(scope, receive, send)
-
-    asyncio.run(main())
-    names = {name.decode().lower() for name, _ in sent[0]["headers"]}
+    exchange = Exchange()
+    asyncio.run(exchange.play(Case(behave).endpoint()))
+    names = {name.decode().lower() for name, _ in exchange.messages[0]["headers"]}
     assert names == {"content-type", "cache-control", "x-accel-buffering"}
 
 

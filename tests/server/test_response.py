@@ -3,59 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
 from agents_support import agent_of
-from live_server import run_input
+from asgi_support import Exchange
 from statecast import Agent, Ending, Run
-
-
-class Seen:
-    """One request, played to an app by hand.
-
-    Attributes:
-        calls: the ASGI calls of the app, in their order.
-        blocked: the call that shall never return was made.
-    """
-
-    def __init__(self, *, block: str = "", leave: bool = False) -> None:
-        self.calls: list[str] = []
-        self.body = b""
-        self.blocked = asyncio.Event()
-        self._block = block
-        self._leave = leave
-
-    async def play(self, agent: Agent[Any], **options: Any) -> None:
-        await agent.endpoint(**options)(SCOPE, self._receive, self._send)
-
-    async def _receive(self) -> dict[str, Any]:
-        self.calls.append("receive")
-        if len(self.calls) == 1:
-            return {"type": "http.request", "body": json.dumps(run_input()).encode(), "more_body": False}
-        if not self._leave:
-            await asyncio.Event().wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Any) -> None:
-        kind = message["type"].rpartition(".")[2]
-        self.calls.append(kind)
-        self.body += message.get("body", b"")
-        if kind == self._block:
-            self.blocked.set()
-            await asyncio.Event().wait()
-
-
-SCOPE = {
-    "type": "http",
-    "method": "POST",
-    "path": "/",
-    "query_string": b"",
-    "headers": [(b"content-type", b"application/json")],
-}
 
 
 class Noted(Agent[Any]):
@@ -85,8 +40,8 @@ def test_the_first_frame_leaves_before_anything_else_is_done() -> None:
     async def body(run: Run[Any]) -> None:
         seen.calls.append("agent")
 
-    seen = Seen()
-    within(seen.play(agent_of(body)))
+    seen = Exchange()
+    within(seen.play(agent_of(body).endpoint()))
     assert seen.calls[:4] == ["receive", "start", "body", "agent"]
     assert seen.body.count(b"RUN_STARTED") == 1
     assert seen.body.endswith(b"\n\n")
@@ -95,7 +50,7 @@ def test_the_first_frame_leaves_before_anything_else_is_done() -> None:
 
 def test_an_agent_whose_client_leaves_after_the_first_frame_begins_and_is_cancelled() -> None:
     async def scenario() -> set[str]:
-        await Seen(leave=True).play(agent)
+        await Exchange(leave=True).play(agent.endpoint())
         return left()
 
     agent = Noted()
@@ -107,7 +62,7 @@ def test_an_agent_whose_client_leaves_after_the_first_frame_begins_and_is_cancel
 @pytest.mark.parametrize("block", ["start", "body"])
 def test_a_client_that_does_not_take_the_first_bytes_is_dropped(block: str) -> None:
     async def scenario() -> set[str]:
-        await Seen(block=block).play(agent, send_timeout=0.05)
+        await Exchange(block=block).play(agent.endpoint(send_timeout=0.05))
         return left()
 
     agent = Noted()
@@ -120,8 +75,8 @@ def test_a_client_that_does_not_take_the_first_bytes_is_dropped(block: str) -> N
 @pytest.mark.parametrize("block", ["start", "body"])
 def test_a_request_that_is_cancelled_at_its_first_bytes_leaves_nothing(block: str) -> None:
     async def scenario() -> set[str]:
-        seen = Seen(block=block)
-        request = asyncio.create_task(seen.play(agent, grace=0.1, send_timeout=0.2))
+        seen = Exchange(block=block)
+        request = asyncio.create_task(seen.play(agent.endpoint(grace=0.1, send_timeout=0.2)))
         await seen.blocked.wait()
         request.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from pathlib import Path
 from time import monotonic
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from sse_starlette.sse import AppStatus
 
+from asgi_support import Exchange
 from live_server import Connection, Process, run_input, serve, spawn, stretched, wait_until
 from statecast import Agent, Run
 from statecast.server.options import Options
@@ -290,31 +290,13 @@ def test_an_app_ends_the_runs_that_its_server_leaves_running() -> None:
 
     async def main() -> None:
         app = Sleeper().app(grace=1)
-        sent: list[dict[str, Any]] = []
-        begun = asyncio.Event()
-        body = [json.dumps(run_input()).encode()]
-
-        async def receive() -> Any:
-            if body:
-                return {"type": "http.request", "body": body.pop(), "more_body": False}
-            return await asyncio.sleep(60)
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-            if b"RUN_STARTED" in message.get("body", b""):
-                begun.set()
-
-        scope = {
-            "type": "http", "method": "POST", "path": "/", "query_string": b"", "root_path": "",
-            "headers": [(b"content-type", b"application/json")],
-        }  # fmt: skip
+        exchange = Exchange()
         async with app.router.lifespan_context(app):
-            request = asyncio.create_task(app(scope, receive, send))
-            await begun.wait()
+            request = asyncio.create_task(exchange.play(app))
+            await exchange.begun.wait()
         await asyncio.wait_for(request, 2)
-        text = b"".join(message.get("body", b"") for message in sent).decode()
-        assert '"outcome":{"type":"cancelled"}' in text
-        assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+        assert b'"outcome":{"type":"cancelled"}' in exchange.body
+        assert exchange.messages[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
 
     asyncio.run(main())
     assert endings == [("cancelled", "shutdown")]

@@ -9,6 +9,17 @@ import pytest
 from statecast.stream.channel import HIGH_WATER, TURN_FRAMES, Channel
 
 
+async def waiting_writer(channel: Channel) -> asyncio.Task[None]:
+    """A writer that waits, as more is buffered than may be."""
+    channel.put(bytes(HIGH_WATER + 1))
+    assert channel.due
+    writer = asyncio.create_task(channel.turn())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not writer.done()
+    return writer
+
+
 def test_a_take_gives_all_frames_that_are_ready_as_one_chunk() -> None:
     channel = Channel()
     for frame in (b"a", b"b", b"c"):
@@ -25,16 +36,10 @@ def test_what_the_reader_passes_on_comes_after_what_is_ready_and_lets_writers_go
         assert channel.take() == b""
         channel.put(b"b")
         assert channel.pass_on(b"c", 0.0) == b"bc"
-        channel.put(bytes(HIGH_WATER + 1))
-        writer = asyncio.create_task(channel.turn())
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert len(channel.take()) == HIGH_WATER + 1
-        channel.put(bytes(HIGH_WATER + 1))
-        await asyncio.wait_for(writer, 1) if writer.done() else await asyncio.sleep(0)
-        channel.pass_on(b"d", 0.0)
+        writer = await waiting_writer(channel)
+        assert channel.pass_on(b"d", 0.0) == bytes(HIGH_WATER + 1) + b"d"
         await asyncio.wait_for(writer, 1)
-        assert (channel.event_count, channel.byte_count) == (6, 2 * HIGH_WATER + 6)
+        assert (channel.event_count, channel.byte_count) == (5, HIGH_WATER + 5)
 
     asyncio.run(scenario())
 
@@ -75,12 +80,7 @@ def test_a_frame_is_due_when_the_writer_computed_for_milliseconds(monkeypatch: p
 def test_a_writer_waits_above_the_high_water_mark_until_a_take() -> None:
     async def scenario() -> None:
         channel = Channel()
-        channel.put(bytes(HIGH_WATER + 1))
-        assert channel.due
-        writer = asyncio.create_task(channel.turn())
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert not writer.done()
+        writer = await waiting_writer(channel)
         assert len(channel.take()) == HIGH_WATER + 1
         await asyncio.wait_for(writer, 1)
 
@@ -90,10 +90,7 @@ def test_a_writer_waits_above_the_high_water_mark_until_a_take() -> None:
 def test_closing_lets_writers_and_the_reader_go() -> None:
     async def scenario() -> None:
         channel = Channel()
-        channel.put(bytes(HIGH_WATER + 1))
-        writer = asyncio.create_task(channel.turn())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        writer = await waiting_writer(channel)
         channel.close()
         await asyncio.wait_for(writer, 1)
         channel.take()
@@ -124,10 +121,7 @@ def test_the_reader_wakes(how: str) -> None:
 def test_a_cancelled_writer_leaves_the_queue_of_writers() -> None:
     async def scenario() -> None:
         channel = Channel()
-        channel.put(bytes(HIGH_WATER + 1))
-        writer = asyncio.create_task(channel.turn())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        writer = await waiting_writer(channel)
         writer.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writer
