@@ -309,6 +309,28 @@ def test_a_state_that_is_too_large_ends_the_run_and_the_log_names_its_members(ca
     assert "huge" in caplog.text
 
 
+@pytest.mark.parametrize("where", ["state", "activity"])
+def test_nothing_is_sent_on_top_of_what_was_too_large(where: str) -> None:
+    async def body(run: Run[Any]) -> None:
+        told = run.state if where == "state" else run.activity("PLAN", {}).content
+        told["n"] = 0
+        await run.flush()
+        try:
+            told["huge"] = "x" * (9 * 2**20)
+            await asyncio.sleep(60)
+        finally:
+            # The time that an agent has to clean up, in which the client could apply no delta of what it never got.
+            for n in range(1, 4):
+                told["n"] = n
+                await asyncio.sleep(0.02)
+            told["huge"] = ""
+            await asyncio.sleep(0.02)
+
+    result = play(body, options={"state_interval": 0})
+    assert result.error.code == "state_too_large"
+    assert result.types == ["RUN_STARTED", "STATE_SNAPSHOT" if where == "state" else "ACTIVITY_SNAPSHOT", "RUN_ERROR"]
+
+
 def test_a_large_state_is_noted_once(caplog: pytest.LogCaptureFixture) -> None:
     async def body(run: Run[Any]) -> None:
         run.state["large"] = "x" * 2**21

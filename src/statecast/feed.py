@@ -155,7 +155,7 @@ class Feed:
 
     def _pull(self) -> float | None:
         """Takes the state if it is due. Returns the seconds until it will be, `None` if nothing waits."""
-        if self._ended or self._holding:
+        if self._ended or self._holding or self.fatal is not None:
             return None
         now = monotonic()
         if self._changed or self._restate:
@@ -192,7 +192,13 @@ class Feed:
 
         Args:
             compare: compare the values whose changes Python does not show.
+
+        Raises:
+            AgentError: the run cannot go on. The client lacks what was too large, and could apply nothing that came after it.
+            StateError: something cannot be written.
         """
+        if self.fatal is not None:
+            raise self.fatal
         now = monotonic()
         if compare:
             self._compared_at = now
