@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from ag_ui.core import AssistantMessage, MessagesSnapshotEvent, UserMessage
+from pydantic import computed_field
 
 from agents_support import agent_of, only
-from statecast import Agent, Run, SentEvent, SequenceError
+from statecast import Agent, Run, SentEvent, SequenceError, State
+from statecast.state import Document
 from statecast.testing import run_agent
 
 
@@ -243,3 +245,59 @@ def test_an_activity_takes_the_id_of_nothing_else(take: Callable[[Run[Any]], Any
 
     result = play(body).raise_error()
     assert [one.role for one in result.messages if one.id == "a"] in (["user"], ["assistant"])
+
+
+class Doubled(State):
+    n: int = 0
+
+    @computed_field
+    def two(self) -> int:
+        return 2 * self.n
+
+
+@pytest.mark.parametrize("holder", ["the input", "a message", "an activity"])
+def test_an_activity_that_is_refused_leaves_nothing_behind(holder: str) -> None:
+    async def body(run: Run[Any]) -> None:
+        id = run.messages[0].id if holder == "the input" else "x"
+        if holder == "a message":
+            run.messages.append(UserMessage(id=id, content="mine"))
+        if holder == "an activity":
+            first = run.activity("PLAN", {"n": 1}, id=id)
+            await run.flush()
+        with pytest.raises(SequenceError) as caught:
+            # Its content has something to say from the start, as what it derives must be asked for.
+            run.activity("PLAN", Doubled(n=5), id=id)
+        assert caught.value.rule == "L8"
+        if holder == "a message":
+            del run.messages[-1]
+            await run.say("free again", id=id)
+        await run.flush()
+        run.activity("PLAN", {"n": 1}, id="fine")
+        await run.say("one")
+        if holder == "an activity":
+            first.content["n"] = 2
+
+    result = play(body, options={"state_interval": 5.0}).raise_error()
+    assert [one.content for one in result.messages if one.role == "activity"] == (
+        [{"n": 2}, {"n": 1}] if holder == "an activity" else [{"n": 1}]
+    )
+
+
+def test_a_take_that_fails_in_the_reader_does_not_break_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands for a fault of ours: nobody's line is running then, and the client is told in order."""
+
+    def fail(document: Document[Any]) -> None:
+        raise ZeroDivisionError
+
+    async def body(run: Run[Any]) -> None:
+        run.state["n"] = 0
+        await run.flush()
+        monkeypatch.setattr(Document, "take_leaf", fail)
+        run.state["n"] = 1
+        await asyncio.sleep(0.05)
+        monkeypatch.undo()
+        run.state["n"] = 2
+
+    result = play(body, options={"state_interval": 0}).raise_error()
+    assert result.types[-1] == "RUN_FINISHED"
+    assert result.state == {"n": 2}

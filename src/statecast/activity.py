@@ -42,9 +42,11 @@ class Activity(Generic[T]):
         self.type = type
         self._owner = owner
         self._metadata = plain(metadata)
-        self.document: Document[Any] = Document(content, debug=debug, on_change=lambda: outbox.touch(self))
+        self.document: Document[Any] = Document(content, debug=debug)
         announced = event("ACTIVITY_SNAPSHOT", owner, messageId=self.id, activityType=type, metadata=self._metadata)
         outbox.add_activity(self.id, self, announced)
+        # Not before: one that is refused says nothing.
+        self.document.on_change = lambda: outbox.touch(self)
 
     @property
     def content(self) -> T:

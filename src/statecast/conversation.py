@@ -277,11 +277,14 @@ class Conversation(Reduction, MutableSequence[Message]):
 
     # For the run
 
-    def reserve(self, id: str) -> None:
-        """Keeps an id for an activity of this run. Raises `SequenceError` if a message of another role has it (L8)."""
+    def check_activity(self, id: str) -> None:
+        """Raises `SequenceError` if a message of another role has the id that an activity is to have (L8)."""
         entry = self._by_id.get(id)
         if entry is not None and entry.role != "activity":
             raise SequenceError(f"the id {id!r} is in use by a message of role {entry.role!r}", "L8")
+
+    def reserve(self, id: str) -> None:
+        """Keeps an id for an activity of this run: no other message may take it (L8)."""
         self._reserved.add(id)
 
     @property

@@ -141,15 +141,20 @@ class Feed:
             if now - self._sent_at >= self._interval:
                 # Nothing else can be due: in most cases one value gave way to another.
                 self._changed = False
-                text = self.document.take_leaf() if self._deltas else None
-                if text is not None:
-                    frame = DELTA + text + TAIL
-                    self._sent_at = now
-                    self.state_events += 1
-                    if self._observe is not None:
-                        self._observe("STATE_DELTA", len(frame))
-                    return self.channel.pass_on(frame, now)
-                self._flush_state(now)
+                try:
+                    text = self.document.take_leaf() if self._deltas else None
+                    if text is not None:
+                        frame = DELTA + text + TAIL
+                        self._sent_at = now
+                        self.state_events += 1
+                        if self._observe is not None:
+                            self._observe("STATE_DELTA", len(frame))
+                        return self.channel.pass_on(frame, now)
+                    self._flush_state(now)
+                except Exception as error:
+                    self._stale = True
+                    self._calm = self._plain = False
+                    self._background_failure(error)
         self.rest = self._pull()
         return self.channel.take()
 
@@ -173,16 +178,10 @@ class Feed:
 
     def _flush_state(self, now: float) -> None:
         """What `flush_now` comes to when there is the state alone, and nothing in it needs to be compared."""
-        try:
-            taken = self.document.take(delta=self._deltas)
-            if taken is not None:
-                self._put_state(taken)
-                self._sent_at = now
-        except Exception as error:
-            self._stale = True
-            self._calm = self._plain = False
-            self._background_failure(error)
-            return
+        taken = self.document.take(delta=self._deltas)
+        if taken is not None:
+            self._put_state(taken)
+            self._sent_at = now
         if self.document.compares:
             self._asks = True
             self._settle()
@@ -228,7 +227,7 @@ class Feed:
         return list(self._activities.values()) if compare else taken
 
     def add_activity(self, id: str, activity: TrackedActivity, announced: dict[str, Any]) -> None:
-        """Lets an activity's document speak; what it holds goes out at the next flush.
+        """Takes an activity in; what it holds goes out at the next flush, and later what it says by `touch`.
 
         Args:
             announced: the snapshot that will come, without its content: its id is taken from now on.
@@ -238,6 +237,7 @@ class Feed:
         """
         if id in self._activities:
             raise SequenceError(f"the activity {id!r} is known in this run: change its content", "L8")
+        self.messages.check_activity(id)
         self.sequence.announce(announced)
         self.messages.reserve(id)
         self._activities[id] = activity

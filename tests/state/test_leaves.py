@@ -1,5 +1,6 @@
 """One plain value that gives way to another goes out by a short way of its own, with what is known of the last time."""
 
+import enum
 import itertools
 from typing import Any
 
@@ -163,6 +164,38 @@ def test_a_value_that_hangs_twice_is_told_twice() -> None:
     consumer.take()
     consumer.value["one"]["n"] = 3
     assert len(consumer.paths()) == 2
+
+
+def test_what_was_edited_and_then_went_to_another_document_is_not_in_the_way() -> None:
+    consumer, other = Consumer({"job": {"n": 1}}), Consumer({})
+    job = consumer.value.pop("job")
+    consumer.take()
+    job["n"] = 2
+    other.value["job"] = job
+    assert consumer.paths() == []
+    assert other.paths() == [("add", "/job")]
+    consumer.value["new"] = 1
+    job["n"] = 3
+    assert consumer.paths() == [("add", "/new")]
+    assert other.paths() == [("replace", "/job/n")]
+
+
+class Key(enum.StrEnum):
+    A = "a/b"
+
+
+class Named(str, enum.Enum):  # noqa: UP042  `format` and `str` of it are not its value
+    A = "a"
+
+
+@pytest.mark.parametrize(("key", "path"), [(Key.A, "/a~1b"), (Named.A, "/a")])
+def test_a_key_that_was_written_past_the_methods_has_its_own_value(key: str, path: str) -> None:
+    consumer = Consumer({"x": 1})
+    dict.__setitem__(consumer.value, key, {"n": 1})
+    consumer.document.touch()
+    consumer.document.take()
+    consumer.value[key.value]["n"] = 2  # type: ignore[attr-defined]
+    assert consumer.document.take().ops == [{"op": "replace", "path": f"{path}/n", "value": 2}]
 
 
 def test_a_value_that_is_longer_than_the_rest_comes_as_a_snapshot() -> None:

@@ -75,7 +75,8 @@ class RunResponse(EventSourceResponse):
     async def _greet(self, send: Send) -> None:
         """Sends the head and the first frame, and starts the run.
 
-        Not left to the tasks that watch the client and the server: to make them takes as long as all that went before.
+        Not left to the tasks that watch the client and the server: to make them takes as long as all that went before. Where
+        the server cannot take the first bytes, it lets go when the client leaves; else `send_timeout` ends the wait.
         """
         with Stall(self._execution.options.send_timeout, SendTimeoutError) as stall:
             stall.since = monotonic()

@@ -291,12 +291,12 @@ def only_path(node: Node, root: Any) -> str | None:
         if parent is None or parent._derives:
             return None
         key = node._key
-        if type(key) is str:
+        if isinstance(key, str):
             names = parent._names
             name = key if names is None else names.get(key)
             if name is None or parent._raw().get(key) is not node:
                 return None
-            if "~" in name or "/" in name:
+            if type(name) is not str or "~" in name or "/" in name:
                 name = pointer.escape(name)
             path = f"/{name}{path}"
         else:

@@ -141,6 +141,7 @@ class Taking:
                 len(tracker.dirty) != 1
                 or not self._usual
                 or tracker.log is not None
+                or tracker.left
                 or tracker.opaque
                 or tracker.volatile
                 or tracker.large is not None
