@@ -108,11 +108,7 @@ class Feed:
         if activity is not None:
             self._changed_activities.append(activity)
         self._changed = True
-        if get_ident() == self._thread:
-            if self.channel.reader is not None:
-                self.channel.wake()
-        else:
-            self._wake()
+        self._wake()
 
     def edited(self) -> None:
         """The messages were edited: they are restated at the next flush."""

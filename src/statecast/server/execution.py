@@ -142,7 +142,7 @@ class Execution:
         return b""
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """All of it, chunk by chunk, for a reader that has no time to lose."""
+        """All of it, chunk by chunk: the same for a reader that can spare the step of a generator for each."""
         yield self.first()
         self.begin()
         await turn()

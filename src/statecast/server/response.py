@@ -65,7 +65,7 @@ class RunResponse(EventSourceResponse):
             if self._begun and self.active:
                 self._execution.cancel("shutdown")
                 try:
-                    await self._write(send)
+                    await self._stream_response(send)
                 except SendTimeoutError:
                     self._note_stall()
             raise
@@ -88,9 +88,6 @@ class RunResponse(EventSourceResponse):
         self._execution.begin()
 
     async def _stream_response(self, send: Send) -> None:
-        await self._write(send)
-
-    async def _write(self, send: Send) -> None:
         execution = self._execution
         execution.begin()
         read, wait = execution.read, execution.wait

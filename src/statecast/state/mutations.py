@@ -13,7 +13,6 @@ from .values import SAFE
 __all__ = ["edit", "link_members", "put", "readopt", "touched"]
 
 _get, _set = dict.get, dict.__setitem__
-_LOW = -SAFE
 
 
 def edit(
@@ -95,7 +94,7 @@ def put(tracker: Tracker, node: Node, key: str, value: Any, *, log: bool = True)
         tracker.log.append((_put_back, tracker, node, key, old, order))
     kind = type(value)
     if kind in PLAIN:
-        if kind is int and not _LOW <= value <= SAFE:
+        if kind is int and not -SAFE <= value <= SAFE:
             tracker.large = node, key
         _set(raw, key, value)
     elif value is MISSING:

@@ -32,7 +32,6 @@ class Channel:
     Attributes:
         event_count, byte_count: how many frames, and bytes of them, have been put so far.
         closed: no frame follows those that are buffered.
-        reader: what the reader waits for, if it does.
     """
 
     def __init__(self) -> None:
@@ -41,7 +40,7 @@ class Channel:
         self._size = 0
         self._taken = 0
         self._taken_bytes = 0
-        self.reader: asyncio.Future[None] | None = None
+        self._reader: asyncio.Future[None] | None = None
         self._writers: list[asyncio.Future[None]] = []
         # The first frame is due at once: a client should see within milliseconds that its run has begun.
         self._turn_at = 1
@@ -59,7 +58,7 @@ class Channel:
         """Buffers a frame and wakes the reader. Never waits: pair it with `due` and `turn`."""
         self._frames.append(frame)
         self._size += len(frame)
-        if self.reader is not None:
+        if self._reader is not None:
             self.wake()
 
     def count(self, frame: bytes) -> None:
@@ -112,8 +111,7 @@ class Channel:
         if self._frames or self._writers:
             self.put(frame)
             return self.take()
-        self._taken += 1
-        self._taken_bytes += len(frame)
+        self.count(frame)
         self._turn_at = TURN_FRAMES
         self._turned_at = now
         return frame
@@ -126,7 +124,7 @@ class Channel:
 
     def wake(self) -> None:
         """Ends the reader's `wait`."""
-        reader = self.reader
+        reader = self._reader
         if reader is not None and not reader.done():
             reader.set_result(None)
 
@@ -135,12 +133,12 @@ class Channel:
         if self._frames or self.closed:
             return
         loop = asyncio.get_running_loop()
-        self.reader = reader = loop.create_future()
+        self._reader = reader = loop.create_future()
         timer = None if timeout is None else loop.call_later(timeout, self.wake)
         try:
             await reader
         finally:
-            self.reader = None
+            self._reader = None
             if timer is not None:
                 timer.cancel()
 
